@@ -1,0 +1,206 @@
+"""The nouns of this project: frozen, slotted records that import nothing local.
+
+Spans are half-open character offsets into `Paper.text`, the abstract as it was given, so that
+`paper.text[q.start:q.end] == q.text` holds for every quote that is ever shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["extractive", "llm"]
+Outcome = Literal["answered", "not_in_abstract", "no_paper"]
+Support = Literal["supported", "unsupported", "uncited"]
+Kind = Literal["fact", "list"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """Where a paper came from: a file's base name, its position in it from 1, and the id the file gave."""
+
+    file: str
+    position: int
+    source_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """One abstract with what is known of it. `text` is the abstract as given; `origins` has one entry at least."""
+
+    id: str
+    text: str
+    origins: tuple[Origin, ...]
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    venue: str | None = None
+    year: int | None = None
+    url: str | None = None
+
+    @property
+    def source_id(self) -> str | None:
+        """The first id that an input gave this paper."""
+        return next((o.source_id for o in self.origins if o.source_id), None)
+
+    @property
+    def label(self) -> str:
+        """A short name for a citation: "Huang et al., ICML 2024"."""
+        surnames = [a.split()[-1] for a in self.authors if a.split()]
+        who = "" if not surnames else surnames[0] if len(surnames) == 1 else " and ".join(surnames) if len(surnames) == 2 else f"{surnames[0]} et al."
+        where = " ".join(str(x) for x in (self.venue, self.year) if x)
+        return ", ".join(x for x in (who, where) if x) or f"{self.origins[0].file} {self.origins[0].position}"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence of a paper: its ordinal in the paper from 0, its span in `Paper.text`, and that slice."""
+
+    paper_id: str
+    ordinal: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that bears on a question or a claim, with a score from 0 to 1."""
+
+    passage: Passage
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved paper: its fused score, and the parts it was fused from by name."""
+
+    paper: Paper
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A verbatim slice of a paper's text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited paper, numbered from 1 in order of first citation, with the quotes that support the answer."""
+
+    n: int
+    paper: Paper
+    quotes: tuple[Quote, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of an answer, the sources it cites, whether they support it, how surely, and if not, why not."""
+
+    text: str
+    citations: tuple[int, ...]
+    support: Support
+    score: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Restrictions on the papers asked: each given one must match (venue and author without regard to case)."""
+
+    venue: str | None = None
+    year: int | None = None
+    author: str | None = None
+
+    def as_dict(self) -> dict[str, str | int]:
+        """Only the filters that are set."""
+        return {k: v for k, v in (("venue", self.venue), ("year", self.year), ("author", self.author)) if v is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that the language model's server reported."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A checked answer. `lead` is a frame without a claim of its own; `sentences` holds all that makes a claim."""
+
+    question: str
+    standalone_question: str
+    mode: Mode
+    kind: Kind
+    outcome: Outcome
+    confidence: float
+    hedged: bool = False
+    lead: str = ""
+    sentences: tuple[Sentence, ...] = ()
+    sources: tuple[Source, ...] = ()
+    nearest: tuple[Hit, ...] = ()
+    filters: Filters = Filters()
+    notices: tuple[str, ...] = ()
+    model: str | None = None
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        """The lead and the sentences, each sentence with its citation markers."""
+        body = (s.text + "".join(f" [{n}]" for n in s.citations) for s in self.sentences)
+        return " ".join(x for x in (self.lead, *body) if x)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """An event of a running question: what is being done now, in a word or two for a user."""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """An event of a running question: unchecked text as the language model writes it, citation markers and all."""
+
+    text: str
+
+
+Event = Progress | Delta | Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange of a conversation, as much of it as a follow-up needs."""
+
+    question: str
+    standalone_question: str
+    answer: str
+    paper_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest did: papers added, updated, unchanged; and what it left out, in words."""
+
+    added: int
+    updated: int
+    unchanged: int
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of `ask doctor`: what was looked at, whether it is well, what was found and what to do."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""

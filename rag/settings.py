@@ -1,0 +1,107 @@
+"""Settings from the environment and from `.env` files, each number bounded, secrets masked.
+
+Order, first wins: what the caller passes, the environment, `.env` of the current folder, `.env` of `ASK_HOME`, the default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+import platformdirs
+from dotenv import dotenv_values
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rag.errors import SettingsError
+
+APP_NAME = "ask-abstracts"
+#: Collection, session and feedback names become parts of file names: letters, digits, dot, dash, underscore; no leading dot.
+#: 3 to 64 characters is what Chroma accepts once our suffix is added.
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured. Build it with `Settings.load`, which also refuses unknown names."""
+
+    model_config = SettingsConfigDict(env_prefix="ASK_", frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True, str_strip_whitespace=True)
+
+    openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server; local servers need none.")
+    openai_base_url: str | None = Field(None, validation_alias=AliasChoices("OPENAI_BASE_URL"), description="Address of another OpenAI-compatible server, with or without /v1.")
+    model: str = Field("gpt-5.4-mini", min_length=1, max_length=200, description="Name of the chat model.")
+    mode: Literal["auto", "extractive", "llm"] = Field("auto", description="auto: the LLM where a key or an address is set, else extractive.")
+    home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir(APP_NAME)), description="Folder of the index and the saved conversations.")
+    collection: str = Field("default", pattern=NAME_PATTERN, description="Which collection of papers to ask.")
+    sources: int = Field(5, ge=1, le=50, description="Most papers an answer cites.")
+    context_papers: int = Field(8, ge=1, le=50, description="Papers given to the LLM.")
+    timeout_s: float = Field(60.0, ge=1, le=3600, description="Seconds to wait for the LLM: to connect, and between two pieces of its answer.")
+    retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
+    max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an address such as http://localhost:11434/v1")
+        return value.rstrip("/")
+
+    @property
+    def effective_mode(self) -> Literal["extractive", "llm"]:
+        """What `auto` comes to: `llm` where a key or an address is set."""
+        if self.mode != "auto":
+            return self.mode
+        return "llm" if self.openai_api_key or self.openai_base_url else "extractive"
+
+    @property
+    def llm_host(self) -> str:
+        """Host (and port) that would see a question in mode `llm`."""
+        parts = urlsplit(self.openai_base_url or "https://api.openai.com")
+        return parts.netloc.rpartition("@")[2]
+
+    @classmethod
+    def load(cls, **overrides: object) -> Self:
+        """Reads the environment and the `.env` files.
+
+        Args:
+            overrides: values by field name that win over everything else; `None` means not given.
+
+        Raises:
+            SettingsError: an `ASK_*` name is unknown, or a value is malformed or out of bounds.
+        """
+        given = {k: v for k, v in overrides.items() if v is not None}
+        here = Path(".env")
+        home = Path(str(given.get("home") or os.environ.get("ASK_HOME") or dotenv_values(here).get("ASK_HOME") or platformdirs.user_data_dir(APP_NAME)))
+        files = (home / ".env", here)
+        for where, names in (("the environment", os.environ), *((str(f), dotenv_values(f)) for f in files)):
+            cls._refuse_unknown(where, names)
+        try:
+            return cls(_env_file=files, **given)  # type: ignore[call-arg, arg-type]  # pydantic-settings' own arguments
+        except ValidationError as error:
+            raise SettingsError(f"A setting is wrong: {_first_problem(error)}.", "See .env.example for every setting and its bounds.") from None
+
+    @classmethod
+    def env_names(cls) -> dict[str, str]:
+        """Field name to the name of its environment variable."""
+        return {name: str(f.validation_alias.choices[0]) if isinstance(f.validation_alias, AliasChoices) else f"ASK_{name.upper()}" for name, f in cls.model_fields.items()}
+
+    @classmethod
+    def _refuse_unknown(cls, where: str, names: Mapping[str, object] | Iterable[str]) -> None:
+        known = set(cls.env_names().values())
+        for name in sorted(n for n in names if n.upper().startswith("ASK_") and n.upper() not in known):
+            close = difflib.get_close_matches(name.upper(), sorted(known), n=1)
+            meant = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(sorted(known))}."
+            raise SettingsError(f"{where} sets {name}, which is no setting.", meant)
+
+
+def _first_problem(error: ValidationError) -> str:
+    """Name and reason of the first problem, never the value (it may be a secret)."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else "?"
+    return f"{Settings.env_names().get(name, name)}: {first['msg']}"
