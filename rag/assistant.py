@@ -1,0 +1,275 @@
+"""The Python door: builds everything from the settings, and answers.
+
+    from rag.assistant import Assistant
+    from rag.settings import Settings
+
+    assistant = Assistant(Settings.load())
+    print(assistant.ask("Which papers compress the KV cache?").text)
+
+Heavy parts are built at the first call that needs them, so that an Assistant costs nothing until it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag.errors import UsageError
+from rag.export import answer_object, bibtex, search_object
+from rag.records import Answer, Check, Evidence, Event, Filters, Hit, IngestReport, Paper, Turn
+from rag.sessions import MEMORY, Sessions, stand_alone
+from rag.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rag.citations import Verdict
+    from rag.embeddings import LocalEmbedding
+    from rag.evidence import EvidenceFinder
+    from rag.lexical import LexicalIndex
+    from rag.llm import ChatModel
+    from rag.query_engine import AbstractsQueryEngine
+    from rag.retrieval import HybridRetriever
+    from rag.store import Store
+
+SEEDS = Path(__file__).resolve().parent.parent / "seeds"
+#: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
+MAX_QUESTION_CHARS = 5_000
+
+__all__ = ["Assistant", "answer_object", "bibtex", "search_object"]
+
+
+class Assistant:
+    """Answers questions from one collection of papers.
+
+    Args:
+        settings: from `Settings.load()`.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.sessions = Sessions(settings.home / "sessions")
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """The checked answer to a question. Takes the options of `stream`."""
+        return next(e for e in self.stream(question, **options) if isinstance(e, Answer))
+
+    def stream(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        filters: Filters | None = None,
+        sources: int | None = None,
+        mode: str | None = None,
+    ) -> Iterator[Event]:
+        """Answers a question: `Progress` and, from a language model, unchecked `Delta` events, then the checked `Answer`.
+
+        Args:
+            question: as the user wrote it.
+            history: the conversation so far, oldest first.
+            filters: which papers may be asked.
+            sources: most papers cited; the settings' number if not given.
+            mode: `auto`, `extractive` or `llm`; the settings' if not given.
+
+        Raises:
+            UsageError: the question is empty or too long.
+            LLMError: mode is `llm` and the language model failed; in mode `auto` the answer is extractive and says so.
+            StoreError, ModelFileError: the index or the local model cannot be used.
+        """
+        from rag.query_engine import Request
+
+        question = clean_question(question)
+        chosen = self.settings.model_copy(update={"mode": mode or self.settings.mode})
+        standalone = stand_alone(question, history, self._store.papers) if history else question
+        request = Request(
+            question,
+            standalone,
+            chosen.effective_mode,
+            sources or self.settings.sources,
+            self.settings.context_papers,
+            filters or Filters(),
+            fall_back=chosen.mode == "auto",
+        )
+        yield from self.engine(chosen).stream(request)
+
+    def search(self, query: str, k: int = 10, filters: Filters | None = None) -> list[Hit]:
+        """The k papers nearest to a query, best first.
+
+        Raises:
+            UsageError: the query is empty or too long, or k is below 1.
+        """
+        if k < 1:
+            raise UsageError("At least one result must be asked for.", "Give -k a number from 1.")
+        return self._retriever.search(clean_question(query), k, filters)
+
+    def ingest(self, paths: Iterable[Path], *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> IngestReport:
+        """Adds or updates papers from files or folders; see `indexing.ingest`."""
+        from rag import indexing
+
+        report = indexing.ingest(paths, self._store, self._embedder, rebuild=rebuild, progress=progress)
+        self._renew()
+        return report
+
+    def prepare(self, progress: Callable[[int, int], None] | None = None) -> IngestReport | None:
+        """Indexes the bundled seeds where the default collection is empty or was left half indexed; else does nothing.
+
+        Raises:
+            UsageError: another collection is empty.
+        """
+        marker = self._store.folder.with_name(f"{self._store.folder.name}.seeding")
+        if self._store.papers and not marker.exists():
+            return None
+        if self.settings.collection != "default":
+            raise UsageError(f"The collection {self.settings.collection!r} holds no papers.", f"Add some with `ask --collection {self.settings.collection} ingest PATH`.")
+        from rag import indexing
+
+        with self._store.writing():
+            marker.touch()
+        report = indexing.ingest([SEEDS], self._store, self._embedder, progress=progress)
+        marker.unlink(missing_ok=True)
+        self._renew()
+        return report
+
+    def papers(self) -> Sequence[Paper]:
+        """Every paper of the collection, in order of id."""
+        return list(self._store.papers.values())
+
+    def paper(self, name: str) -> Paper:
+        """A paper by its id, by the id its input gave, or by "file position".
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        found = [p for p in self._store.papers.values() if name in (p.id, p.source_id) or any(name in (f"{o.file} {o.position}", o.source_id) for o in p.origins)]
+        found = found or [p for p in self._store.papers.values() if len(name) >= 4 and p.id.startswith(name)]
+        if len(found) != 1:
+            raise UsageError(f"{'More than one paper is' if found else 'No paper is'} called {name!r}.", "Find its id with `ask search`.")
+        return found[0]
+
+    def status(self) -> dict[str, Any]:
+        """What is here: collection, papers, sentences, files, venues, mode, model, folder."""
+        papers = self._store.papers.values()
+        venues: dict[str, int] = {}
+        for p in papers:
+            venue = " ".join(str(x) for x in (p.venue, p.year) if x) or "no venue"
+            venues[venue] = venues.get(venue, 0) + 1
+        return {
+            "collection": self.settings.collection,
+            "papers": len(papers),
+            "sentences": sum(self._store.passage_counts.values()),
+            "files": sorted({o.file for p in papers for o in p.origins}),
+            "venues": dict(sorted(venues.items())),
+            "mode": self.settings.effective_mode,
+            "model": self.settings.model if self.settings.effective_mode == "llm" else None,
+            "home": str(self.settings.home),
+        }
+
+    def turn(self, answer: Answer) -> Turn:
+        """What a follow-up needs of an answer."""
+        return Turn(answer.question, answer.standalone_question, answer.text, tuple(s.paper.id for s in answer.sources))
+
+    def remembered(self, session: str | None) -> tuple[Turn, ...]:
+        """The last turns of a saved conversation; none where no name is given."""
+        return self.sessions.turns(session)[-MEMORY:] if session else ()
+
+    def disclosure(self) -> str | None:
+        """Which model at which host will see the questions; None where nothing leaves this machine."""
+        if self.settings.effective_mode == "extractive":
+            return None
+        return f"Questions and the abstracts found for them go to {self.settings.model} at {self.settings.llm_host}. ASK_MODE=extractive keeps them here."
+
+    def doctor(self) -> Iterator[Check]:
+        """Looks at everything an answer needs."""
+        from rag import doctor
+
+        return doctor.examine(self.settings, self._store, self._embedder)
+
+    def check(self, claim: str, texts: Sequence[str]) -> Verdict:
+        """Whether any of some texts supports a claim; for the eval suite."""
+        from rag.citations import verify_text
+
+        return verify_text(claim, texts, self._finder)
+
+    def evidence(self, question: str, text: str) -> list[Evidence]:
+        """The sentences of a text that bear on a question, best first; for the eval suite."""
+        return self._finder.in_text(question, text)
+
+    def signals(self, question: str) -> Mapping[str, float]:
+        """What the decision to decline is made from; for the eval suite."""
+        from rag.answerable import signals
+
+        hits = self._retriever.search(question, self.settings.context_papers)
+        return signals(question, hits, self._finder.in_papers(question, [h.paper.id for h in hits[:1]]), self._lexical)
+
+    def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
+        """The LlamaIndex query engine over this collection.
+
+        Raises:
+            LLMAuthError: mode is `llm` and there is no key for a server that needs one.
+        """
+        from rag.query_engine import AbstractsQueryEngine, Request
+
+        chosen = settings or self.settings
+        chat = self._chat if chosen.effective_mode == "llm" else None
+        defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.context_papers, fall_back=chosen.mode == "auto")
+        return AbstractsQueryEngine(self._store, self._lexical, self._retriever, self._finder, chat, defaults)
+
+    @cached_property
+    def _embedder(self) -> LocalEmbedding:
+        from rag.embeddings import LocalEmbedding
+
+        return LocalEmbedding()
+
+    @cached_property
+    def _store(self) -> Store:
+        from rag.embeddings import DIMENSION, EMBEDDER_ID
+        from rag.store import Store
+
+        return Store(self.settings.home / "collections" / self.settings.collection, EMBEDDER_ID, DIMENSION)
+
+    @cached_property
+    def _lexical(self) -> LexicalIndex:
+        from rag.lexical import LexicalIndex
+
+        return LexicalIndex(self._store.papers)
+
+    @cached_property
+    def _retriever(self) -> HybridRetriever:
+        from rag.retrieval import HybridRetriever
+
+        return HybridRetriever(self._store, self._lexical, self._embedder, self.settings.context_papers)
+
+    @cached_property
+    def _finder(self) -> EvidenceFinder:
+        from rag.evidence import EvidenceFinder
+
+        return EvidenceFinder(self._store, self._lexical, self._embedder)
+
+    @cached_property
+    def _chat(self) -> ChatModel:
+        from rag.llm import ChatModel
+
+        return ChatModel.from_settings(self.settings)
+
+    def _renew(self) -> None:
+        """Drops what was built from the papers, after they have changed."""
+        for name in ("_lexical", "_retriever", "_finder"):
+            self.__dict__.pop(name, None)
+
+
+def clean_question(question: str) -> str:
+    """A question without control characters and outer space.
+
+    Raises:
+        UsageError: nothing is left, or it is too long.
+    """
+    kept = "".join(c if c.isprintable() else " " for c in question)
+    cleaned = " ".join(kept.split())
+    if not any(c.isalnum() for c in cleaned):
+        raise UsageError("The question is empty.", 'Ask one in quotes: ask "Which papers compress the KV cache?"')
+    if len(cleaned) > MAX_QUESTION_CHARS:
+        raise UsageError(f"The question has {len(cleaned):,} characters; at most {MAX_QUESTION_CHARS:,} are read.", "Shorten it to what you want to know.")
+    return cleaned

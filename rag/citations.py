@@ -1,0 +1,182 @@
+"""Citations: parse the markers of a written answer, resolve them, check each sentence against what it cites, repair, number.
+
+    text -> claims (a sentence and the numbers it cites) -> each checked against its papers, then against the others -> Sentence, Source
+
+Models write markers in many forms ("[1, 2]", "[1-3]", "【1】", "[Source 1]", after the full stop …); all become one, and numbers
+that name no given abstract are set aside and reported, never dropped silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rag.evidence import EvidenceFinder, quote
+from rag.records import Evidence, Hit, Paper, Quote, Sentence, Source
+from rag.text import content_stems, numbers, plain, sentence_spans
+
+#: Least share of a claim's rare words that its paper must hold, and least score of its best sentence. Measured by
+#: `python -m eval support`: see there for both error rates.
+MIN_COVERAGE = 0.5
+MIN_EVIDENCE = 0.5
+#: A marker as one private character while a text is split: it survives any splitter and holds the number.
+_BASE, _MAX = 0xE100, 0x7FF
+_NUMBER = r"(?:sources?|abstracts?|papers?|refs?\.?|references?|no\.)?\s*#?\^?\s*\d{1,4}"
+_MARKER = re.compile(
+    rf"`?(?:\[+|【|〔|［)\s*({_NUMBER}(?:\s*(?:[,;&]|and|–|—|-|to)\s*{_NUMBER})*)\s*(?:†[^\]】]*)?(?:\]+|】|〕|］)`?(?!\()",
+    re.IGNORECASE,
+)
+_ROUND = re.compile(r"\((\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*)\)(?=\s*(?:[.!?]|$))")
+_RANGE = re.compile(r"(\d+)\s*(?:–|—|-|to)\s*\D*?(\d+)", re.IGNORECASE)
+_AFTER_STOP = re.compile(rf"([.!?…]+[\"”')\]]*)((?:\s*[{chr(_BASE)}-{chr(_BASE + _MAX)}])+)")
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_MARK = re.compile(rf"\s*([{chr(_BASE)}-{chr(_BASE + _MAX)}])")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of a written answer without its markers, and the numbers they named."""
+
+    text: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found for a claim in one set of papers: the best evidence, whether it supports the claim, and why not."""
+
+    supported: bool
+    score: float
+    reason: str
+    evidence: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An answer after checking: its sentences, its sources, and what was repaired or set aside, in words."""
+
+    sentences: tuple[Sentence, ...]
+    sources: tuple[Source, ...]
+    notices: tuple[str, ...]
+
+
+def parse(text: str) -> list[Claim]:
+    """Splits a written answer into claims. A marker after a full stop belongs to the sentence before it."""
+    marked = _MARKER.sub(lambda m: _mark(m[1]), _PRIVATE.sub("", text))
+    if marked == text:
+        # Round brackets hold all sorts of things; they are read as markers only at a sentence's end where nothing else is.
+        marked = _ROUND.sub(lambda m: _mark(m[1]), marked)
+    marked = _AFTER_STOP.sub(r"\2\1", marked)
+    claims: list[Claim] = []
+    for line in marked.splitlines():
+        for start, end in sentence_spans(line):
+            piece = line[start:end]
+            cited = tuple(dict.fromkeys(ord(c) - _BASE for c in _MARK.findall(piece)))
+            words = re.sub(r"^(?:[-*•]\s+|\d+[.)]\s+)", "", _MARK.sub("", piece).strip())
+            if re.search(r"\w", words):
+                claims.append(Claim(words, cited))
+            elif cited and claims:
+                last = claims.pop()
+                claims.append(Claim(last.text, tuple(dict.fromkeys(last.numbers + cited))))
+    return claims
+
+
+def verify(claim: str, papers: Sequence[Paper], finder: EvidenceFinder) -> Verdict:
+    """Whether any one of some papers supports a claim, with its best sentence.
+
+    Supported means: every number of the claim stands in the paper, its words are there (weighted by rarity), and one sentence
+    is close in words and meaning. This does not see a negation or a reversed direction.
+    """
+    found = finder.in_papers(claim, [p.id for p in papers])
+    verdicts = [_judge(claim, p.text, found[p.id], finder) for p in papers if found.get(p.id)]
+    return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
+
+
+def verify_text(claim: str, texts: Sequence[str], finder: EvidenceFinder) -> Verdict:
+    """As `verify`, against texts that are in no collection."""
+    verdicts = [_judge(claim, t, found, finder) for t in texts if (found := finder.in_text(claim, t))]
+    return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
+
+
+def check(claims: Sequence[Claim], hits: Sequence[Hit], finder: EvidenceFinder) -> Checked:
+    """Checks each claim against what it cites, repairs numbers, and numbers the sources by first citation.
+
+    Args:
+        claims: from `parse`; their numbers count the hits from 1.
+        hits: the abstracts that the answer was written from.
+    """
+    numbering = Numbering()
+    sentences, notices = [], []
+    for claim in claims:
+        cited = [hits[n - 1] for n in claim.numbers if 1 <= n <= len(hits)]
+        notices += [f"The answer cited [{n}], but only {len(hits)} abstracts were given." for n in claim.numbers if not 1 <= n <= len(hits)]
+        verdict = verify(claim.text, [h.paper for h in cited], finder)
+        if not verdict.supported:
+            others = [h for h in hits if h not in cited]
+            better = verify(claim.text, [h.paper for h in others], finder)
+            if better.supported and better.evidence is not None:
+                owner = next(h for h in others if h.paper.id == better.evidence.passage.paper_id)
+                notices.append(f"A citation was {'corrected' if cited else 'added'}: “{_short(claim.text)}”.")
+                cited, verdict = [owner], better
+        sentences.append(_sentence(claim, cited, verdict, numbering, finder))
+    return Checked(tuple(sentences), numbering.sources(), tuple(dict.fromkeys(notices)))
+
+
+class Numbering:
+    """Numbers papers from 1 in order of first citation and gathers their quotes, each once, in order of place."""
+
+    def __init__(self) -> None:
+        self._hits: list[Hit] = []
+        self._quotes: dict[str, list[Quote]] = {}
+
+    def cite(self, hit: Hit, words: Quote) -> int:
+        """The number of a paper, with one more quote of it."""
+        if hit.paper.id not in self._quotes:
+            self._hits.append(hit)
+        quotes = self._quotes.setdefault(hit.paper.id, [])
+        if not any(q.start <= words.start and words.end <= q.end for q in quotes):
+            quotes[:] = [q for q in quotes if not (words.start <= q.start and q.end <= words.end)] + [words]
+        return next(n for n, h in enumerate(self._hits, start=1) if h.paper.id == hit.paper.id)
+
+    def sources(self) -> tuple[Source, ...]:
+        """The sources in order of their numbers."""
+        return tuple(Source(n, h.paper, tuple(sorted(self._quotes[h.paper.id], key=lambda q: q.start)), h.score) for n, h in enumerate(self._hits, start=1))
+
+
+def _sentence(claim: Claim, cited: Sequence[Hit], verdict: Verdict, numbering: Numbering, finder: EvidenceFinder) -> Sentence:
+    """A claim with its verdict, its papers numbered and quoted by the sentence that bears on it best."""
+    numbers_ = []
+    for hit in cited:
+        own = verify(claim.text, [hit.paper], finder).evidence
+        if own is not None:
+            numbers_.append(numbering.cite(hit, quote(own.passage, finder.passages(hit.paper.id), hit.paper.text)))
+    support: Mapping[bool, str] = {True: "supported", False: "unsupported"}
+    state = support[verdict.supported] if cited else "uncited"
+    return Sentence(claim.text, tuple(sorted(set(numbers_))), state, round(verdict.score, 4), "" if verdict.supported else verdict.reason)  # type: ignore[arg-type]
+
+
+def _judge(claim: str, text: str, found: Sequence[Evidence], finder: EvidenceFinder) -> Verdict:
+    """The verdict on a claim from one text and its ranked sentences."""
+    best = found[0]
+    told = plain(text)
+    missing = [n for n in numbers(claim) if n not in set(numbers(told))]
+    coverage = finder.coverage(content_stems(claim), content_stems(told))
+    score = min(best.score, coverage)
+    if missing:
+        return Verdict(False, 0.0, f"the number {missing[0]} is not in the cited abstract", best)
+    if coverage < MIN_COVERAGE:
+        return Verdict(False, score, "its words are not in the cited abstract", best)
+    if best.score < MIN_EVIDENCE:
+        return Verdict(False, score, "no sentence of the cited abstract says this", best)
+    return Verdict(True, score, "", best)
+
+
+def _mark(inner: str) -> str:
+    """The private characters of the numbers in a marker; a range is counted out."""
+    spread = _RANGE.sub(lambda m: ", ".join(str(n) for n in range(int(m[1]), min(int(m[2]), int(m[1]) + 20) + 1)) or m[0], inner)
+    return "".join(chr(_BASE + min(int(n), _MAX)) for n in re.findall(r"\d+", spread))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57].rstrip() + "…"

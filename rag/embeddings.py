@@ -1,0 +1,174 @@
+"""The local embedder: all-MiniLM-L6-v2 with int8 weights, run by onnxruntime from files inside this package.
+
+It never downloads. Each text runs by itself, without padding, so that a text's vector does not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.resources
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from llama_index.core.embeddings import BaseEmbedding
+from numpy.typing import NDArray
+from pydantic import Field, PrivateAttr
+
+from rag.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MODEL_NAME = "all-MiniLM-L6-v2-int8"
+DIMENSION = 384
+#: SHA-256 of the files as they ship; `eval/build_embedder.py` prints them.
+MODEL_SHA256 = "c1ef1e7783aa183342f150872c5639e1b439c9b9c4884730fd3412d1d6889bf0"
+TOKENIZER_SHA256 = "3ad857958ba886d154a5a852119fb31a0dd549d03d8a3fc20e33f2336272cc19"
+#: Stamps an index: vectors of two different ids must not meet.
+EMBEDDER_ID = f"{MODEL_NAME}-{MODEL_SHA256[:8]}"
+#: The model has 512 positions, of which [CLS] and [SEP] take two.
+WINDOW_TOKENS = 510
+CLS, SEP = 101, 102
+#: Threads inside one run: on two cores 2 gave the shortest query and the most abstracts a second.
+INTRA_OP_THREADS = 2
+REINSTALL = "Reinstall ask-abstracts: pip install --force-reinstall --no-deps ask-abstracts"
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaperVectors:
+    """Unit vectors of one paper: `whole` (384,), and `sentences` (number of sentences, 384) with the paper as their context."""
+
+    whole: Vector
+    sentences: Vector
+
+
+class LocalEmbedding(BaseEmbedding):
+    """Embeds on this machine; files are checked and loaded at the first use. Safe to share between threads."""
+
+    dimension: ClassVar[int] = DIMENSION
+    model_name: str = MODEL_NAME
+    folder: Path = Field(default_factory=lambda: Path(str(importlib.resources.files("rag"))) / "models" / MODEL_NAME, description="Where model.onnx and tokenizer.json are.")
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _loaded: tuple[Any, Tokenizer] | None = PrivateAttr(default=None)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name LlamaIndex knows this class by."""
+        return "LocalEmbedding"
+
+    def load(self) -> tuple[Any, Tokenizer]:
+        """The onnxruntime session and the tokenizer, read at the first call.
+
+        Raises:
+            ModelFileError: a file is missing, or is not the one that was shipped.
+        """
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _open(self.folder)
+            return self._loaded
+
+    def query(self, text: str) -> Vector:
+        """The unit vector (384,) of a question, or of any text by itself.
+
+        Raises:
+            ModelFileError: the model's files are missing or damaged.
+        """
+        return self._embed([text]).whole
+
+    def embed_papers(self, papers: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None) -> Iterator[PaperVectors]:
+        """Vectors of papers and of their sentences, from one pass over each paper ("late chunking", arXiv 2409.04701).
+
+        Args:
+            papers: each paper as its sentences, plain text, in order.
+            progress: called after each paper with the number of papers done.
+
+        Yields:
+            The vectors of each paper, in the order given.
+
+        Raises:
+            ModelFileError: the model's files are missing or damaged.
+        """
+        for done, sentences in enumerate(papers, start=1):
+            yield self._embed(sentences)
+            if progress:
+                progress(done)
+
+    def _embed(self, sentences: Sequence[str]) -> PaperVectors:
+        """Runs the sentences as one text, in windows where it is longer than the model reads, and pools the token vectors."""
+        session, tokenizer = self.load()
+        # A lone surrogate cannot be tokenised; "?" keeps every offset.
+        clean = [s.encode("utf-8", "replace").decode("utf-8") for s in sentences]
+        encoding = tokenizer.encode(" ".join(clean), add_special_tokens=False)
+        starts = np.cumsum([0, *(len(s) + 1 for s in clean[:-1])])
+        owner = np.searchsorted(starts, [start for start, _ in encoding.offsets], side="right") - 1
+        total, tokens = np.zeros(DIMENSION), 0
+        sums, counts = np.zeros((len(clean), DIMENSION)), np.bincount(owner, minlength=len(clean))
+        for begin, end in _windows(owner):
+            ids = np.array([[CLS, *encoding.ids[begin:end], SEP]])
+            (vectors,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+            total += vectors.sum(axis=0, dtype=np.float64)
+            tokens += len(vectors)
+            np.add.at(sums, owner[begin:end], vectors[1:-1])
+        whole = _unit(total / tokens)
+        pooled = np.where(counts[:, None] > 0, _unit(sums), whole) if len(clean) else sums.astype(np.float32)
+        return PaperVectors(whole, pooled)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.query(query).tolist()
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self.query(text).tolist()
+
+
+def _windows(owner: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+    """Token spans of at most WINDOW_TOKENS that end where a sentence ends, if one does; one empty span for no tokens."""
+    begin, size = 0, len(owner)
+    while size - begin > WINDOW_TOKENS:
+        end = begin + WINDOW_TOKENS
+        whole_sentences = int(np.searchsorted(owner, owner[end]))  # the first token of the sentence that the limit falls into
+        end = whole_sentences if whole_sentences > begin else end
+        yield begin, end
+        begin = end
+    yield begin, size
+
+
+def _unit(vectors: NDArray[np.float64]) -> Vector:
+    """Scaled to length 1 along the last axis; a zero vector stays zero."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return (vectors / np.where(norms > 0, norms, 1)).astype(np.float32)
+
+
+def _open(folder: Path) -> tuple[Any, Tokenizer]:
+    """Reads, checks and opens the model's files."""
+    model = _checked(folder / "model.onnx", MODEL_SHA256)
+    vocabulary = _checked(folder / "tokenizer.json", TOKENIZER_SHA256)
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    onnxruntime.disable_telemetry_events()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors only
+    options.intra_op_num_threads = INTRA_OP_THREADS
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return session, Tokenizer.from_buffer(vocabulary)
+
+
+def _checked(file: Path, sha256: str) -> bytes:
+    """The file's bytes, if they are those that were shipped."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"The embedding model's file {file} cannot be read: {error.strerror}.", REINSTALL) from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ModelFileError(f"The embedding model's file {file} is damaged: it is not the one that was shipped.", REINSTALL)
+    return content

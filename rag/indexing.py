@@ -1,0 +1,77 @@
+"""Files to papers to the index, incrementally: what is there already is not embedded again.
+
+Papers are written in small batches, each complete in itself, so that an ingest that was stopped goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rag import readers
+from rag.embeddings import LocalEmbedding
+from rag.evidence import cut
+from rag.records import IngestReport, Paper
+from rag.store import Entry, Store
+from rag.text import plain
+
+#: Papers between two writes: about a second of work that a kill loses; larger batches did not index faster.
+BATCH = 32
+
+OnProgress = Callable[[int, int], None]
+
+
+def ingest(paths: Iterable[Path], store: Store, embedder: LocalEmbedding, *, rebuild: bool = False, progress: OnProgress | None = None) -> IngestReport:
+    """Adds the papers of files or folders to a collection, or updates what is known of them.
+
+    Args:
+        paths: files or folders.
+        store: the collection.
+        embedder: makes the vectors.
+        rebuild: start from an empty collection, also where the old one is damaged.
+        progress: called with papers done and papers to do.
+
+    Raises:
+        InputError: a path is missing, of no known format, or holds no paper; nothing has been written then.
+        StoreError: the index cannot be written to.
+    """
+    readings = [readers.read(path) for path in paths]
+    papers = merge(p for r in readings for p in r.papers)
+    with store.writing():
+        if rebuild:
+            store.clear()
+        store.check_stamp()
+        known = dict(store.papers)
+        new = [p for p in papers if p.id not in known]
+        merged = [(known[p.id], _join(known[p.id], p)) for p in papers if p.id in known]
+        changed = [after for before, after in merged if before != after]
+        if changed:
+            store.update(changed)
+        add(new, store, embedder, progress)
+    return IngestReport(len(new), len(changed), len(merged) - len(changed), tuple(n for r in readings for n in r.notices))
+
+
+def add(papers: Sequence[Paper], store: Store, embedder: LocalEmbedding, progress: OnProgress | None = None) -> None:
+    """Cuts, embeds and writes papers that are not in the store, batch by batch."""
+    for at in range(0, len(papers), BATCH):
+        batch = papers[at : at + BATCH]
+        passages = [cut(p.text, p.id) for p in batch]
+        vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages])
+        store.add([Entry(p, s, v.whole, v.sentences) for p, s, v in zip(batch, passages, vectors, strict=True)])
+        if progress:
+            progress(min(at + BATCH, len(papers)), len(papers))
+
+
+def merge(papers: Iterable[Paper]) -> list[Paper]:
+    """Papers of one text made one, in order of first appearance; each keeps every origin."""
+    out: dict[str, Paper] = {}
+    for paper in papers:
+        out[paper.id] = _join(out[paper.id], paper) if paper.id in out else paper
+    return list(out.values())
+
+
+def _join(old: Paper, new: Paper) -> Paper:
+    """The old paper with the new one's origins, and what the new one knows in place of what the old one knew."""
+    told = {k: v for k in ("title", "authors", "venue", "year", "url") if (v := getattr(new, k))}
+    return replace(old, origins=tuple(dict.fromkeys((*old.origins, *new.origins))), **told)

@@ -1,0 +1,212 @@
+"""The query engine: retrieve, judge, synthesise (by a language model or by quoting), verify. Streams events, the checked answer last.
+
+    question -> hits -> judgement -> llm: text live, then claims checked against their abstracts | extractive: quotes -> Answer
+
+It is a LlamaIndex query engine: `query(question)` returns a Response whose metadata holds the whole `Answer` under "answer".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from rag import citations, extractive
+from rag.answerable import Judgement, judge
+from rag.errors import LLMBrokenStreamError, LLMError
+from rag.evidence import EvidenceFinder
+from rag.filters import matches
+from rag.kinds import kind_of
+from rag.lexical import LexicalIndex
+from rag.llm import ChatModel
+from rag.prompts import CANNOT_ANSWER, answer_messages
+from rag.records import Answer, Delta, Event, Evidence, Filters, Hit, Kind, Mode, Paper, Progress, Source, Usage
+from rag.retrieval import HybridRetriever, to_node
+from rag.store import Store
+from rag.text import plain
+
+#: Papers looked at for a list; the longest list that the seeds' gold questions want has fewer.
+LIST_PAPERS = 12
+#: Papers offered where nothing is about the question.
+NEAREST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question, ready to be answered. `fall_back` says whether a failing language model may be replaced by quotes."""
+
+    question: str
+    standalone_question: str
+    mode: Mode
+    sources: int
+    context_papers: int = 8
+    filters: Filters = Filters()
+    fall_back: bool = True
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Run:
+    """What is known of a question while it is being answered."""
+
+    request: Request
+    kind: Kind
+    hits: list[Hit]
+    judgement: Judgement
+    notices: list[str]
+    timings: dict[str, float]
+    model: str | None = None
+    usage: Usage | None = None
+    last: float = field(default_factory=time.perf_counter)
+
+    def clock(self, stage: str) -> None:
+        """Books the time since the last call under a stage."""
+        now = time.perf_counter()
+        self.timings[stage] = self.timings.get(stage, 0.0) + (now - self.last) * 1000
+        self.last = now
+
+
+class AbstractsQueryEngine(BaseQueryEngine):
+    """Answers questions from the papers of one collection.
+
+    Args:
+        store, lexical, retriever, finder: the collection, and how it is searched.
+        chat: the language model; None where none is configured.
+        defaults: what `query` uses beside its question.
+    """
+
+    def __init__(self, store: Store, lexical: LexicalIndex, retriever: HybridRetriever, finder: EvidenceFinder, chat: ChatModel | None, defaults: Request) -> None:
+        super().__init__(callback_manager=None)
+        self._store, self._lexical, self._retriever, self._finder, self._chat, self._defaults = store, lexical, retriever, finder, chat, defaults
+
+    def stream(self, request: Request) -> Iterator[Event]:
+        """Answers a question: what is being done, the unchecked text as a language model writes it, and last the checked answer.
+
+        Raises:
+            LLMError: the language model failed and `request.fall_back` is off.
+            StoreError: the index cannot be read.
+        """
+        yield Progress("Searching")
+        run = _Run(request, kind_of(request.standalone_question), [], Judgement("no_paper", 0.0, False), list(request.notices), {})
+        wanted = max(request.context_papers, request.sources, LIST_PAPERS if run.kind == "list" else 0)
+        run.hits = self._retriever.search(request.standalone_question, wanted, request.filters)
+        run.clock("retrieve")
+        run.judgement = judge(request.standalone_question, run.hits, self._finder, self._lexical)
+        run.clock("judge")
+        answer = None
+        if request.mode == "llm" and run.hits:
+            try:
+                answer = yield from self._written(run)
+            except LLMError as error:
+                if not request.fall_back:
+                    raise
+                broke_off = " What it had written is not shown." if isinstance(error, LLMBrokenStreamError) else ""
+                run.notices.append(f"The language model failed, so this answer quotes the abstracts instead. {error}{broke_off}")
+                run.model = run.usage = None
+        yield answer or self._quoted(run)
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The papers for a question, best first."""
+        return self._retriever.retrieve(query_bundle)
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        question = query_bundle.query_str
+        d = self._defaults
+        request = Request(question, question, d.mode, d.sources, d.context_papers, d.filters, d.fall_back, d.notices)
+        answer = next(e for e in self.stream(request) if isinstance(e, Answer))
+        nodes = [to_node(Hit(s.paper, s.score)) for s in answer.sources]
+        return Response(response=answer.text, source_nodes=nodes, metadata={"answer": answer})
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return self._query(query_bundle)
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
+
+    def _written(self, run: _Run) -> Iterator[Event]:
+        """Has the language model write, and checks each sentence; nothing if the answer has no support at all."""
+        assert self._chat is not None, "mode llm needs a chat model"
+        given = run.hits[: run.request.context_papers]
+        yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
+        papers = [h.paper for h in given]
+        run.model = self._chat.model
+        with self._chat.stream(answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], run.kind)) as stream:
+            for piece in stream:
+                yield Delta(piece)
+            text, run.usage = stream.text, stream.usage
+            if stream.truncated:
+                run.notices.append("The language model stopped at its length limit; the last sentence may be cut (ASK_MAX_TOKENS).")
+        run.clock("write")
+        yield Progress("Checking")
+        if CANNOT_ANSWER.rstrip(".").casefold() in text.casefold() and len(text) < 2 * len(CANNOT_ANSWER):
+            return self._declined_by_model(run)
+        checked = citations.check(citations.parse(text), given, self._finder)
+        run.clock("check")
+        run.notices += checked.notices
+        if not any(s.support == "supported" for s in checked.sentences):
+            run.notices.append(f"Nothing that {self._chat.model} wrote is supported by the abstracts, so this answer quotes them instead.")
+            run.model = None
+            return None
+        return self._answer(run, "llm", "answered", Judgement("answered", run.judgement.confidence, run.judgement.hedged), "", checked.sentences, checked.sources)
+
+    def _declined_by_model(self, run: _Run) -> Answer:
+        """An honest decline that the language model chose."""
+        if run.judgement.outcome == "no_paper":
+            return self._nothing(run, "llm")
+        judgement = Judgement("not_in_abstract", run.judgement.confidence, False)
+        return self._answer_from(run, "llm", judgement)
+
+    def _quoted(self, run: _Run) -> Answer:
+        """The extractive answer."""
+        if run.judgement.outcome == "no_paper":
+            return self._nothing(run, "extractive")
+        return self._answer_from(run, "extractive", run.judgement)
+
+    def _answer_from(self, run: _Run, mode: Mode, judgement: Judgement) -> Answer:
+        evidence = self._finder.in_papers(run.request.standalone_question, [h.paper.id for h in run.hits])
+        draft = extractive.compose(run.kind, run.hits, evidence, self._finder, judgement, run.request.sources)
+        run.clock("quote")
+        return self._answer(run, mode, judgement.outcome, judgement, draft.lead, draft.sentences, draft.sources)
+
+    def _nothing(self, run: _Run, mode: Mode) -> Answer:
+        """The answer that nothing here is about the question: what was searched, and what is nearest."""
+        searched = searched_of([p for p in self._store.papers.values() if matches(p, run.request.filters)])
+        answer = self._answer(run, mode, "no_paper", run.judgement, f"Nothing here is about this. Searched: {searched}.", (), ())
+        return answer
+
+    def _answer(self, run: _Run, mode: Mode, outcome: str, judgement: Judgement, lead: str, sentences: Sequence, sources: Sequence[Source]) -> Answer:  # type: ignore[type-arg]
+        r = run.request
+        return Answer(
+            question=r.question,
+            standalone_question=r.standalone_question,
+            mode=mode,
+            kind=run.kind,
+            outcome=outcome,  # type: ignore[arg-type]
+            confidence=judgement.confidence,
+            hedged=judgement.hedged,
+            lead=lead,
+            sentences=tuple(sentences),
+            sources=tuple(sources),
+            nearest=tuple(run.hits[:NEAREST]) if outcome == "no_paper" else (),
+            filters=r.filters,
+            notices=tuple(dict.fromkeys(run.notices)),
+            model=run.model if mode == "llm" else None,
+            timings_ms=dict(run.timings),
+            usage=run.usage,
+        )
+
+
+def searched_of(papers: Sequence[Paper]) -> str:
+    """What was searched, in words: "95 abstracts, ICLR and ICML 2024"."""
+    count = f"{len(papers):,} abstract{'' if len(papers) == 1 else 's'}" if papers else "no abstracts"
+    years: dict[int | None, set[str]] = {}
+    for p in papers:
+        if p.venue:
+            years.setdefault(p.year, set()).add(p.venue)
+    parts = [f"{' and '.join(sorted(v))}{f' {y}' if y else ''}" for y, v in sorted(years.items(), key=lambda x: x[0] or 0)]
+    return ", ".join([count, *parts[:4]]) + (" and others" if len(parts) > 4 else "")
