@@ -1,0 +1,100 @@
+"""Gold questions: reading them, and which half each belongs to.
+
+A gold file is JSON lines, one question (or one turn of a conversation) a line:
+
+    id            unique string
+    question      as a user would type it
+    kind          fact, why, definition, list, compare, count, filter …: what kind of answer is wanted
+    style         named (names the paper's method), paraphrase (in words its authors did not use), noisy, conversation
+    outcome       answered, not_in_abstract (the paper is here, its abstract does not say it), no_paper
+    papers        right papers as [file, position] pairs; all of them where several are right
+    answers       strings, one of which a right answer contains (plain text, case aside); empty where there is no answer
+    evidence      verbatim slices of the abstracts that hold the answer, or that contradict a false premise
+    unanswerable  where there is no answer, why: off_topic, near_topic, missing_detail, false_premise
+    conversation, turn   for a turn of a conversation: its id, and its number from 1
+    noise         for a noisy question: keywords, typo, acronym, latex, language, injection, title, long, caps
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rag.errors import InputError
+
+FOLDER = Path(__file__).parent / "gold"
+Split = Literal["dev", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One gold question."""
+
+    id: str
+    question: str
+    kind: str
+    style: str
+    outcome: str
+    papers: tuple[tuple[str, int], ...]
+    answers: tuple[str, ...]
+    evidence: tuple[str, ...]
+    unanswerable: str | None = None
+    conversation: str | None = None
+    turn: int = 1
+    noise: str | None = None
+
+    @property
+    def split(self) -> Split:
+        """Half by hash of the conversation or first paper, so that two questions on one paper stay together; else of the question."""
+        key = self.conversation or (f"{self.papers[0][0]} {self.papers[0][1]}" if self.papers else self.id)
+        return "dev" if hashlib.sha1(key.encode(), usedforsecurity=False).digest()[0] % 2 == 0 else "test"
+
+    @property
+    def group(self) -> str:
+        """How results are grouped in tables: why there is no answer, or in what style the question is put."""
+        return self.unanswerable or (self.kind if self.style not in ("conversation", "noisy") and len(self.papers) > 1 else self.style)
+
+
+def load(path: Path = FOLDER) -> list[Item]:
+    """Every item of a gold file, or of all gold files in a folder, in order of file and line.
+
+    Raises:
+        InputError: a line is not an item.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    return [item for file in files for item in _read(file)]
+
+
+def _read(file: Path) -> Iterable[Item]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _item(json.loads(line))
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise InputError(f"{file.name}, line {number}, is no gold question: {error!r}.", "See eval/gold.py for the fields.") from None
+
+
+def _item(row: dict[str, Any]) -> Item:
+    return Item(
+        id=row["id"],
+        question=row["question"],
+        kind=row["kind"],
+        style=row["style"],
+        outcome=row["outcome"],
+        papers=tuple((str(f), int(n)) for f, n in row["papers"]),
+        answers=tuple(row["answers"]),
+        evidence=tuple(row["evidence"]),
+        unanswerable=row.get("unanswerable"),
+        conversation=row.get("conversation"),
+        turn=int(row.get("turn", 1)),
+        noise=row.get("noise"),
+    )
