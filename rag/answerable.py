@@ -1,28 +1,31 @@
 """Whether the abstracts can answer a question: signals, two probabilities, an outcome.
 
-Two logistic models over the same signals, fit by `python eval/fit_answerable.py` on the dev half of the gold questions: one says
+Two logistic models over the same signals, fit by `python -m eval.fit_answerable` on the dev half of the gold questions: one says
 whether a paper here is about the question at all (else `no_paper`), one whether its abstract answers it (else
 `not_in_abstract`). The second is the answer's confidence.
+
+What tells best is how near the question's words are to the abstract's, word by word: alone it parts answerable questions from
+those off the topic with an AUC of 1.00 and from those near the topic with 0.94; the cosine of the best sentence, as the
+design had it, reaches 0.99 and 0.86, covered words 0.96 and 0.91, BM25 0.99 and 0.93.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from rag.evidence import EvidenceFinder
-from rag.lexical import LexicalIndex
-from rag.records import Evidence, Hit, Outcome
-from rag.text import content_stems, plain
+from rag.records import Hit, Outcome
+from rag.text import content_stems
 
-#: A word with a capital or digit inside, or all capitals: the name of a method, model or data set.
-_NAME = re.compile(r"\b(?=\w*[A-Z0-9])(?=\w*[A-Za-z])\w[\w^+-]*[A-Z0-9][\w+-]*\b")
-SIGNALS = ("sentence", "abstract", "evidence", "coverage_paper", "coverage_sentence", "rarest_missing", "missing_name", "lexical_margin", "agreement", "length")
+SIGNALS = ("closeness", "weakest", "coverage", "sentence", "length")
+#: Papers compared word by word: the right one is among the first two in 97 of 100 dev questions, and each costs 40 ms.
+PAPERS_READ = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +37,37 @@ class Judgement:
     hedged: bool
 
 
-def signals(question: str, hits: Sequence[Hit], evidence: Mapping[str, Sequence[Evidence]], lexical: LexicalIndex) -> dict[str, float]:
+def signals(question: str, hits: Sequence[Hit], finder: EvidenceFinder) -> dict[str, float]:
     """What the decision is made from, by name; all zero where nothing was found.
+
+    `closeness` and `weakest` are the mean cosine of all, and of the worst matched quarter, of the question's words to their
+    nearest words in an abstract; `coverage` the share of its words, weighted by rarity, that the abstract holds; `sentence` the
+    cosine of the nearest sentence here; `length` the logarithm of its number of words. The best of the first papers counts.
 
     Args:
         question: the stand-alone question.
         hits: retrieved papers, best first.
-        evidence: ranked sentences of the first of them, by paper id.
-        lexical: for the rarity of words.
+        finder: for the words.
     """
     if not hits:
         return dict.fromkeys(SIGNALS, 0.0)
-    top = hits[0]
     wanted = content_stems(question)
-    paper = content_stems(f"{top.paper.title or ''} {top.paper.text}")
-    best = evidence[top.paper.id][0]
-    missing = sorted(set(wanted) - set(paper))
-    names = {s for name in _NAME.findall(question) for s in content_stems(name)}
-    lexical_scores = sorted((h.parts["lexical"] for h in hits), reverse=True)
-    second = lexical_scores[1] if len(lexical_scores) > 1 else 0.0
-    by_dense = max(hits, key=lambda h: h.parts["abstract"] + h.parts["sentence"])
-    by_words = max(hits, key=lambda h: h.parts["lexical"])
+    read = [h.paper for h in hits[:PAPERS_READ]]
+    near = [finder.closeness(question, p.text) for p in read]
     return {
+        "closeness": max(mean for mean, _ in near),
+        "weakest": max(weakest for _, weakest in near),
+        "coverage": max(finder.coverage(wanted, content_stems(f"{p.title or ''} {p.text}")) for p in read),
         "sentence": max(h.parts["sentence"] for h in hits),
-        "abstract": top.parts["abstract"],
-        "evidence": best.score,
-        "coverage_paper": lexical.coverage(wanted, paper),
-        "coverage_sentence": lexical.coverage(wanted, content_stems(plain(best.passage.text))),
-        "rarest_missing": max((lexical.rarity(s) for s in missing), default=0.0),
-        "missing_name": float(bool(names - set(paper))),
-        "lexical_margin": (lexical_scores[0] - second) / (lexical_scores[0] + 1e-9),
-        "agreement": float(by_dense.paper.id == by_words.paper.id),
         "length": math.log1p(len(wanted)),
     }
 
 
-def judge(question: str, hits: Sequence[Hit], finder: EvidenceFinder, lexical: LexicalIndex) -> Judgement:
+def judge(question: str, hits: Sequence[Hit], finder: EvidenceFinder) -> Judgement:
     """The outcome for a question, from the papers retrieved for it."""
     if not hits:
         return Judgement("no_paper", 0.0, False)
-    values = signals(question, hits, finder.in_papers(question, [hits[0].paper.id]), lexical)
-    weights = _weights()
+    values, weights = signals(question, hits, finder), _weights()
     about, answers = (_probability(values, weights[name]) for name in ("about", "answers"))
     if about < weights["no_paper_below"]:
         return Judgement("no_paper", answers, False)
@@ -89,5 +82,6 @@ def _probability(values: Mapping[str, float], model: Mapping[str, float]) -> flo
 
 
 @cache
-def _weights() -> dict[str, dict[str, float] | float]:  # type: ignore[misc]
-    return json.loads(files("rag.weights").joinpath("answerable.json").read_text())  # type: ignore[no-any-return]
+def _weights() -> dict[str, Any]:
+    weights: dict[str, Any] = json.loads(files("rag.weights").joinpath("answerable.json").read_text(encoding="utf-8"))
+    return weights

@@ -21,6 +21,7 @@ from rag.export import answer_object, bibtex, search_object
 from rag.records import Answer, Check, Evidence, Event, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import MEMORY, Sessions, stand_alone
 from rag.settings import Settings
+from rag.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
 MAX_QUESTION_CHARS = 5_000
 
-__all__ = ["Assistant", "answer_object", "bibtex", "search_object"]
+__all__ = ["Assistant", "answer_object", "bibtex", "plain", "search_object"]
 
 
 class Assistant:
@@ -195,14 +196,14 @@ class Assistant:
 
     def evidence(self, question: str, text: str) -> list[Evidence]:
         """The sentences of a text that bear on a question, best first; for the eval suite."""
-        return self._finder.in_text(question, text)
+        return self._finder.rank(question, text)
 
     def signals(self, question: str) -> Mapping[str, float]:
         """What the decision to decline is made from; for the eval suite."""
         from rag.answerable import signals
 
         hits = self._retriever.search(question, self.settings.context_papers)
-        return signals(question, hits, self._finder.in_papers(question, [h.paper.id for h in hits[:1]]), self._lexical)
+        return signals(question, hits, self._finder)
 
     def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
         """The LlamaIndex query engine over this collection.
@@ -215,7 +216,7 @@ class Assistant:
         chosen = settings or self.settings
         chat = self._chat if chosen.effective_mode == "llm" else None
         defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.context_papers, fall_back=chosen.mode == "auto")
-        return AbstractsQueryEngine(self._store, self._lexical, self._retriever, self._finder, chat, defaults)
+        return AbstractsQueryEngine(self._store, self._retriever, self._finder, chat, defaults)
 
     @cached_property
     def _embedder(self) -> LocalEmbedding:
@@ -246,7 +247,7 @@ class Assistant:
     def _finder(self) -> EvidenceFinder:
         from rag.evidence import EvidenceFinder
 
-        return EvidenceFinder(self._store, self._lexical, self._embedder)
+        return EvidenceFinder(self._lexical, self._embedder)
 
     @cached_property
     def _chat(self) -> ChatModel:

@@ -9,17 +9,15 @@ that name no given abstract are set aside and reported, never dropped silently.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag.evidence import EvidenceFinder, quote
-from rag.records import Evidence, Hit, Paper, Quote, Sentence, Source
+from rag.records import Evidence, Hit, Paper, Quote, Sentence, Source, Support
 from rag.text import content_stems, numbers, plain, sentence_spans
 
-#: Least share of a claim's rare words that its paper must hold, and least score of its best sentence. Measured by
-#: `python -m eval support`: see there for both error rates.
 MIN_COVERAGE = 0.5
-MIN_EVIDENCE = 0.5
+MIN_CLOSENESS = 0.5
 #: A marker as one private character while a text is split: it survives any splitter and holds the number.
 _BASE, _MAX = 0xE100, 0x7FF
 _NUMBER = r"(?:sources?|abstracts?|papers?|refs?\.?|references?|no\.)?\s*#?\^?\s*\d{1,4}"
@@ -88,14 +86,13 @@ def verify(claim: str, papers: Sequence[Paper], finder: EvidenceFinder) -> Verdi
     Supported means: every number of the claim stands in the paper, its words are there (weighted by rarity), and one sentence
     is close in words and meaning. This does not see a negation or a reversed direction.
     """
-    found = finder.in_papers(claim, [p.id for p in papers])
-    verdicts = [_judge(claim, p.text, found[p.id], finder) for p in papers if found.get(p.id)]
+    verdicts = [v for p in papers if (v := _judge(claim, p.text, finder, p.id))]
     return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
 
 
 def verify_text(claim: str, texts: Sequence[str], finder: EvidenceFinder) -> Verdict:
     """As `verify`, against texts that are in no collection."""
-    verdicts = [_judge(claim, t, found, finder) for t in texts if (found := finder.in_text(claim, t))]
+    verdicts = [v for t in texts if (v := _judge(claim, t, finder))]
     return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
 
 
@@ -150,26 +147,28 @@ def _sentence(claim: Claim, cited: Sequence[Hit], verdict: Verdict, numbering: N
     for hit in cited:
         own = verify(claim.text, [hit.paper], finder).evidence
         if own is not None:
-            numbers_.append(numbering.cite(hit, quote(own.passage, finder.passages(hit.paper.id), hit.paper.text)))
-    support: Mapping[bool, str] = {True: "supported", False: "unsupported"}
-    state = support[verdict.supported] if cited else "uncited"
-    return Sentence(claim.text, tuple(sorted(set(numbers_))), state, round(verdict.score, 4), "" if verdict.supported else verdict.reason)  # type: ignore[arg-type]
+            numbers_.append(numbering.cite(hit, quote(own.passage, finder.passages(hit.paper.text), hit.paper.text)))
+    support: Support = "uncited" if not cited else "supported" if verdict.supported else "unsupported"
+    return Sentence(claim.text, tuple(sorted(set(numbers_))), support, round(verdict.score, 4), "" if verdict.supported else verdict.reason)
 
 
-def _judge(claim: str, text: str, found: Sequence[Evidence], finder: EvidenceFinder) -> Verdict:
-    """The verdict on a claim from one text and its ranked sentences."""
-    best = found[0]
+def _judge(claim: str, text: str, finder: EvidenceFinder, paper_id: str = "") -> Verdict | None:
+    """The verdict on a claim from one text; nothing if the text has no sentence."""
+    ranked = finder.rank(claim, text, paper_id)
+    if not ranked:
+        return None
     told = plain(text)
-    missing = [n for n in numbers(claim) if n not in set(numbers(told))]
+    missing = [n for n in numbers(claim) if n not in numbers(told)]
     coverage = finder.coverage(content_stems(claim), content_stems(told))
-    score = min(best.score, coverage)
+    closeness, _ = finder.closeness(claim, text)
+    score = min(coverage, closeness)
     if missing:
-        return Verdict(False, 0.0, f"the number {missing[0]} is not in the cited abstract", best)
+        return Verdict(False, 0.0, f"the number {missing[0]} is not in the cited abstract", ranked[0])
     if coverage < MIN_COVERAGE:
-        return Verdict(False, score, "its words are not in the cited abstract", best)
-    if best.score < MIN_EVIDENCE:
-        return Verdict(False, score, "no sentence of the cited abstract says this", best)
-    return Verdict(True, score, "", best)
+        return Verdict(False, score, "too few of its words are in the cited abstract", ranked[0])
+    if closeness < MIN_CLOSENESS:
+        return Verdict(False, score, "no sentence of the cited abstract says this", ranked[0])
+    return Verdict(True, score, "", ranked[0])
 
 
 def _mark(inner: str) -> str:

@@ -49,6 +49,15 @@ class PaperVectors:
     sentences: Vector
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenVectors:
+    """Unit vectors of a text's tokens in context: `vectors` (tokens, 384), each token's text, and the index of its sentence."""
+
+    vectors: Vector
+    tokens: tuple[str, ...]
+    owner: NDArray[np.intp]
+
+
 class LocalEmbedding(BaseEmbedding):
     """Embeds on this machine; files are checked and loaded at the first use. Safe to share between threads."""
 
@@ -100,25 +109,45 @@ class LocalEmbedding(BaseEmbedding):
             if progress:
                 progress(done)
 
+    def embed_tokens(self, sentences: Sequence[str]) -> TokenVectors:
+        """Vectors of the tokens of a text given as its sentences, for matching word by word (after ColBERT, arXiv 2004.12832).
+
+        Raises:
+            ModelFileError: the model's files are missing or damaged.
+        """
+        runs = list(self._run(sentences))
+        vectors = np.concatenate([vectors[1:-1] for vectors, _, _ in runs])
+        return TokenVectors(_unit(vectors), tuple(t for _, tokens, _ in runs for t in tokens), np.concatenate([owner for _, _, owner in runs]))
+
     def _embed(self, sentences: Sequence[str]) -> PaperVectors:
-        """Runs the sentences as one text, in windows where it is longer than the model reads, and pools the token vectors."""
+        """Pools the token vectors of a text over all of it, and over each sentence."""
+        total, tokens = np.zeros(DIMENSION), 0
+        sums, counts = np.zeros((len(sentences), DIMENSION)), np.zeros(len(sentences))
+        for vectors, _, owner in self._run(sentences):
+            total += vectors.sum(axis=0, dtype=np.float64)
+            tokens += len(vectors)
+            np.add.at(sums, owner, vectors[1:-1])
+            np.add.at(counts, owner, 1)
+        whole = _unit(total / tokens)
+        pooled = np.where(counts[:, None] > 0, _unit(sums), whole) if len(sentences) else sums.astype(np.float32)
+        return PaperVectors(whole, pooled)
+
+    def _run(self, sentences: Sequence[str]) -> Iterator[tuple[Vector, list[str], NDArray[np.intp]]]:
+        """Runs the sentences as one text, in windows where it is longer than the model reads.
+
+        Yields:
+            For each window the raw token vectors (tokens + 2, 384) with [CLS] and [SEP], the tokens, and each token's sentence.
+        """
         session, tokenizer = self.load()
         # A lone surrogate cannot be tokenised; "?" keeps every offset.
         clean = [s.encode("utf-8", "replace").decode("utf-8") for s in sentences]
         encoding = tokenizer.encode(" ".join(clean), add_special_tokens=False)
         starts = np.cumsum([0, *(len(s) + 1 for s in clean[:-1])])
         owner = np.searchsorted(starts, [start for start, _ in encoding.offsets], side="right") - 1
-        total, tokens = np.zeros(DIMENSION), 0
-        sums, counts = np.zeros((len(clean), DIMENSION)), np.bincount(owner, minlength=len(clean))
         for begin, end in _windows(owner):
             ids = np.array([[CLS, *encoding.ids[begin:end], SEP]])
             (vectors,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
-            total += vectors.sum(axis=0, dtype=np.float64)
-            tokens += len(vectors)
-            np.add.at(sums, owner[begin:end], vectors[1:-1])
-        whole = _unit(total / tokens)
-        pooled = np.where(counts[:, None] > 0, _unit(sums), whole) if len(clean) else sums.astype(np.float32)
-        return PaperVectors(whole, pooled)
+            yield vectors, encoding.tokens[begin:end], owner[begin:end]
 
     def _get_query_embedding(self, query: str) -> list[float]:
         return self.query(query).tolist()

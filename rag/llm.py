@@ -51,14 +51,17 @@ REASONING_TOKENS = 4_000
 CONTEXT_WINDOW = 128_000
 #: Characters of a server's own words in a message: enough for a reason, too few for a page.
 SAID_CHARS = 200
+#: A run of this many characters of a secret is masked wherever it stands: servers quote keys in part, and six letters in a row are no accident.
+SECRET_RUN = 6
 #: Sent where no key is set, because the SDK demands one and local servers ignore it.
 NO_KEY = "none"
 
-_HINT_LOCAL = "Try again in a moment, or set ASK_MODE=extractive to answer without a language model."
+_LATER = "Try again in a moment, or set ASK_MODE=extractive to answer without a language model."
 #: Names of models that refuse a temperature and want the limit as `max_completion_tokens`.
-_OPENAI_REASONING = re.compile(r"gpt-5|o\d")
+_OPENAI_REASONING = re.compile(r"gpt-[5-9]|o\d")
 #: Names of further models that think before they answer.
 _THINKS = re.compile(r"deepseek-r|qwen-?3|qwq|gpt-oss|magistral|thinking|reason", re.IGNORECASE)
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
@@ -101,7 +104,7 @@ class ChatModel:
         return ChatStream(_Call(self, messages, max_tokens or self._settings.max_tokens))
 
     def complete(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 200) -> str:
-        """A short answer in one piece. Raises what a `ChatStream` raises."""
+        """A short answer in one piece, cut where it reaches `max_tokens`. Raises what a `ChatStream` raises."""
         with self.stream(messages, max_tokens=max_tokens) as stream:
             for _ in stream:
                 pass
@@ -305,11 +308,11 @@ class _Call:
         if not self.chunks:
             raise LLMServerError(f"{who} sent something that is no completion.", "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible server.")
         if self.finish is None:
-            raise LLMBrokenStreamError(f"The answer of {who} broke off before its end.", _HINT_LOCAL)
+            raise LLMBrokenStreamError(f"The answer of {who} broke off before its end.", _LATER)
         if not self.text.strip():
             if self.finish == "length":
                 raise LLMServerError(f"{who} used up its tokens before it wrote an answer.", "Raise ASK_MAX_TOKENS.")
-            raise LLMServerError(f"{who} sent an empty answer.", _HINT_LOCAL)
+            raise LLMServerError(f"{who} sent an empty answer.", _LATER)
 
     def hang_up(self) -> None:
         """Closes the response, which closes its connection unless it was read to the end."""
@@ -372,8 +375,8 @@ def _options(settings: Settings, max_tokens: int, refused: frozenset[str]) -> di
     """The parameters of a request that not every server takes, without those refused. A limit is always sent, under one name or the other."""
     name = settings.model.rpartition("/")[2].removeprefix("ft:")
     of_openai = bool(_OPENAI_REASONING.match(name))
-    limits = ("max_completion_tokens", "max_tokens") if of_openai else ("max_tokens", "max_completion_tokens")
-    limit = next((limit for limit in limits if limit not in refused), limits[0])
+    limits = reversed(_LIMITS) if of_openai else _LIMITS
+    limit = next(limit for limit in limits if limit not in refused)
     options: dict[str, Any] = {limit: max_tokens + (REASONING_TOKENS if of_openai or _THINKS.search(name) else 0)}
     if "stream_options" not in refused:
         options["stream_options"] = {"include_usage": True}
@@ -383,14 +386,14 @@ def _options(settings: Settings, max_tokens: int, refused: frozenset[str]) -> di
 
 
 def _refused_parameter(error: BaseException, options: Mapping[str, object], refused: frozenset[str]) -> str | None:
-    """Which of the parameters sent a server names as the reason of its refusal; None once it has refused that one before."""
+    """Which of the parameters sent a server names as the reason of its refusal; None where it takes no name for the limit."""
     import openai
 
     if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
         return None
     said = f"{error.message} {error.body}"
     named = error.param if error.param in options else next((name for name in options if re.search(rf"\b{name}\b", said)), None)
-    return None if named in refused else named
+    return None if named in _LIMITS and not refused.isdisjoint(_LIMITS) else named
 
 
 def _ours(error: BaseException, settings: Settings) -> LLMError:
@@ -411,14 +414,14 @@ def _ours(error: BaseException, settings: Settings) -> LLMError:
         )
         return LLMConnectionError(f"{settings.llm_host} cannot be reached{because}.", hint)
     if isinstance(error, httpx.TransportError | httpx.StreamError):
-        return LLMBrokenStreamError(f"The answer of {who} broke off before its end.", _HINT_LOCAL)
+        return LLMBrokenStreamError(f"The answer of {who} broke off before its end.", _LATER)
     if isinstance(error, openai.ContentFilterFinishReasonError):
         return LLMRequestError(f"{who} declined to answer (content filter).", "Ask it differently.")
     if isinstance(error, openai.APIError):
         status = getattr(error, "status_code", None) or error.code
         if str(status).isdecimal() and int(str(status)) >= 300:
             return _of_status(int(str(status)), error, because, settings)
-        return LLMServerError(f"{who} failed{because}.", _HINT_LOCAL)
+        return LLMServerError(f"{who} failed{because}.", _LATER)
     return LLMServerError(f"{who} sent something that is no completion.", "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible server.")
 
 
@@ -430,18 +433,20 @@ def _of_status(status: int, error: openai.APIError, because: str, settings: Sett
         what = "wants a key" if not _key(settings) else "refused the key" if status == 401 else f"does not allow this key to use {model}"
         return LLMAuthError(f"{host} {what} ({status}).", f"Check OPENAI_API_KEY, and that it may use {model}.")
     if status == 404:
-        return LLMNotFoundError(f"{host} has no model {model}, or no chat at this address (404){because}.", "Check ASK_MODEL and OPENAI_BASE_URL.")
+        return LLMNotFoundError(
+            f"{host} has no model {model}, or no chat at this address (404){because}.", "Check ASK_MODEL and OPENAI_BASE_URL; `ask doctor` lists what is there."
+        )
     if status == 408:
-        return LLMTimeoutError(f"{host} gave up waiting (408){because}.", _HINT_LOCAL)
+        return LLMTimeoutError(f"{host} gave up waiting (408){because}.", _LATER)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return LLMRateError(f"The account at {host} is out of quota ({status}).", "Check its plan and billing, or set ASK_MODE=extractive.")
     if status == 429:
         response = getattr(error, "response", None)
         wait = response.headers.get("retry-after", "") if response is not None else ""
-        hint = f"Try again in {wait} seconds." if wait.isdecimal() and wait != "0" else _HINT_LOCAL
+        hint = f"Try again in {wait} seconds." if wait.isdecimal() and wait != "0" else _LATER
         return LLMRateError(f"{host} had too many requests (429){because}.", hint)
     if status >= 500:
-        return LLMServerError(f"{model} at {host} failed ({status}){because}.", _HINT_LOCAL)
+        return LLMServerError(f"{model} at {host} failed ({status}){because}.", _LATER)
     if status < 400:
         return LLMNotFoundError(f"{host} redirects to another address ({status}).", "Set OPENAI_BASE_URL to the address it redirects to.")
     if status == 413 or re.search(r"context[ _](length|size|window)", f"{error.code} {because}", re.IGNORECASE):
@@ -465,16 +470,15 @@ def _clean(text: str, settings: Settings) -> str:
     """A server's words in one short line: no page, no control characters, and no part of a secret."""
     if "<html" in text.lower() or text.lstrip().startswith("<"):
         return ""
-    password = unquote(urlsplit(settings.openai_base_url or "").password or "")
-    secrets = [s for s in (_key(settings), password) if s]
-
-    def masked(run: re.Match[str]) -> str:
-        return "[secret]" if run[0].startswith("sk-") or any(run[0] in s or s in run[0] for s in secrets) else run[0]
-
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    for secret in secrets:
-        line = line.replace(secret, "[secret]")
-    return re.sub(r"[\w.\-]{6,}", masked, line)[:SAID_CHARS].rstrip(" .")
+    password = unquote(urlsplit(settings.openai_base_url or "").password or "")
+    shown = list(line)
+    for secret in filter(None, (_key(settings), password)):
+        size = min(SECRET_RUN, len(secret))
+        for start in range(len(line) - size + 1):
+            if line[start : start + size] in secret:
+                shown[start : start + size] = "\0" * size
+    return re.sub("\0+", "[secret]", "".join(shown))[:SAID_CHARS].rstrip(" .")
 
 
 def _plain(content: object) -> str:

@@ -22,10 +22,9 @@ from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.kinds import kind_of
-from rag.lexical import LexicalIndex
 from rag.llm import ChatModel
 from rag.prompts import CANNOT_ANSWER, answer_messages
-from rag.records import Answer, Delta, Event, Evidence, Filters, Hit, Kind, Mode, Paper, Progress, Source, Usage
+from rag.records import Answer, Delta, Event, Filters, Hit, Kind, Mode, Paper, Progress, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
 from rag.text import plain
@@ -75,14 +74,14 @@ class AbstractsQueryEngine(BaseQueryEngine):
     """Answers questions from the papers of one collection.
 
     Args:
-        store, lexical, retriever, finder: the collection, and how it is searched.
+        store, retriever, finder: the collection, and how it is searched.
         chat: the language model; None where none is configured.
         defaults: what `query` uses beside its question.
     """
 
-    def __init__(self, store: Store, lexical: LexicalIndex, retriever: HybridRetriever, finder: EvidenceFinder, chat: ChatModel | None, defaults: Request) -> None:
+    def __init__(self, store: Store, retriever: HybridRetriever, finder: EvidenceFinder, chat: ChatModel | None, defaults: Request) -> None:
         super().__init__(callback_manager=None)
-        self._store, self._lexical, self._retriever, self._finder, self._chat, self._defaults = store, lexical, retriever, finder, chat, defaults
+        self._store, self._retriever, self._finder, self._chat, self._defaults = store, retriever, finder, chat, defaults
 
     def stream(self, request: Request) -> Iterator[Event]:
         """Answers a question: what is being done, the unchecked text as a language model writes it, and last the checked answer.
@@ -96,7 +95,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         wanted = max(request.context_papers, request.sources, LIST_PAPERS if run.kind == "list" else 0)
         run.hits = self._retriever.search(request.standalone_question, wanted, request.filters)
         run.clock("retrieve")
-        run.judgement = judge(request.standalone_question, run.hits, self._finder, self._lexical)
+        run.judgement = judge(request.standalone_question, run.hits, self._finder)
         run.clock("judge")
         answer = None
         if request.mode == "llm" and run.hits:
@@ -168,8 +167,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         return self._answer_from(run, "extractive", run.judgement)
 
     def _answer_from(self, run: _Run, mode: Mode, judgement: Judgement) -> Answer:
-        evidence = self._finder.in_papers(run.request.standalone_question, [h.paper.id for h in run.hits])
-        draft = extractive.compose(run.kind, run.hits, evidence, self._finder, judgement, run.request.sources)
+        draft = extractive.compose(run.request.standalone_question, run.kind, run.hits, self._finder, judgement, run.request.sources)
         run.clock("quote")
         return self._answer(run, mode, judgement.outcome, judgement, draft.lead, draft.sentences, draft.sources)
 

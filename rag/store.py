@@ -122,22 +122,6 @@ class Store:
         ids = None if only is None else [_passage_id(p, n) for p in only for n in range(self.passage_counts[p])]
         return [(i.partition(":")[0], cosine) for i, cosine in self._nearest(self._passages, vector, k, ids)]
 
-    def passages(self, paper_ids: Sequence[str]) -> dict[str, tuple[tuple[Passage, ...], NDArray[np.float32]]]:
-        """The passages of papers in order, each with its vectors (passages, d)."""
-        wanted = [_passage_id(p, n) for p in paper_ids for n in range(self.passage_counts[p])]
-        if not wanted:
-            return {}
-        with self._errors("read"):
-            got = self._passages.get(ids=wanted, include=["metadatas", "embeddings"])
-        rows = {i: (m, v) for i, m, v in zip(got["ids"], got["metadatas"] or (), got["embeddings"], strict=True)}  # type: ignore[arg-type]
-        out = {}
-        for paper_id in paper_ids:
-            found = [rows[_passage_id(paper_id, n)] for n in range(self.passage_counts[paper_id])]
-            text = self.papers[paper_id].text
-            made = tuple(Passage(paper_id, n, int(m["start"]), int(m["end"]), text[int(m["start"]) : int(m["end"])]) for n, (m, _) in enumerate(found))
-            out[paper_id] = (made, np.asarray([v for _, v in found], dtype=np.float32))
-        return out
-
     def vector_store(self, which: str = "passages") -> ChromaVectorStore:
         """LlamaIndex's adapter over one of the two collections, for pipelines built on it; its scores are exp(-distance)."""
         from llama_index.vector_stores.chroma import ChromaVectorStore
