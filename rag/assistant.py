@@ -124,7 +124,9 @@ class Assistant:
         if self._store.papers and not marker.exists():
             return None
         if self.settings.collection != "default":
-            raise UsageError(f"The collection {self.settings.collection!r} holds no papers.", f"Add some with `ask --collection {self.settings.collection} ingest PATH`.")
+            raise UsageError(
+                f"The collection {self.settings.collection!r} holds no papers.", f"Add some with `ask --collection {self.settings.collection} ingest PATH`."
+            )
         from rag import indexing
 
         with self._store.writing():
@@ -144,7 +146,9 @@ class Assistant:
         Raises:
             UsageError: there is none, or more than one.
         """
-        found = [p for p in self._store.papers.values() if name in (p.id, p.source_id) or any(name in (f"{o.file} {o.position}", o.source_id) for o in p.origins)]
+        found = [
+            p for p in self._store.papers.values() if name in (p.id, p.source_id) or any(name in (f"{o.file} {o.position}", o.source_id) for o in p.origins)
+        ]
         found = found or [p for p in self._store.papers.values() if len(name) >= 4 and p.id.startswith(name)]
         if len(found) != 1:
             raise UsageError(f"{'More than one paper is' if found else 'No paper is'} called {name!r}.", "Find its id with `ask search`.")
@@ -198,12 +202,20 @@ class Assistant:
         """The sentences of a text that bear on a question, best first; for the eval suite."""
         return self._finder.rank(question, text)
 
+    def embed(self, texts: Sequence[str]) -> int:
+        """Embeds texts as an ingest does and keeps nothing; how many there were. For the bench."""
+        from rag.evidence import cut
+
+        sentences = [[plain(p.text) for p in cut(text, "")] for text in texts]
+        return sum(1 for _ in self._embedder.embed_papers(sentences))
+
     def signals(self, question: str) -> Mapping[str, float]:
         """What the decision to decline is made from; for the eval suite."""
         from rag.answerable import signals
+        from rag.kinds import topic_of
 
-        hits = self._retriever.search(question, self.settings.context_papers)
-        return signals(question, hits, self._finder)
+        topic = topic_of(question)
+        return signals(topic, self._retriever.search(topic, self.settings.context_papers), self._finder)
 
     def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
         """The LlamaIndex query engine over this collection.

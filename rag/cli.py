@@ -340,7 +340,9 @@ def _report(error: Exception, *, debug: bool) -> int:
 
         traceback.print_exception(error)
     if not isinstance(error, AskError):
-        error = AskError(f"Something unexpected went wrong ({type(error).__name__}).", "Run the same command with --debug for the details; `ask doctor` looks for causes.")
+        error = AskError(
+            f"Something unexpected went wrong ({type(error).__name__}).", "Run the same command with --debug for the details; `ask doctor` looks for causes."
+        )
     show_error(error, out_and_err()[1])
     return error.exit_code
 

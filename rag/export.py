@@ -37,7 +37,10 @@ def answer_object(answer: Answer) -> dict[str, Any]:
 
 def search_object(query: str, hits: Sequence[Hit]) -> dict[str, Any]:
     """Ranked papers as the JSON object of the contract."""
-    rows = [{"rank": n, "paper_id": h.paper.id, "source_id": h.paper.source_id, "title": h.paper.title, "score": round(h.score, 4)} for n, h in enumerate(hits, start=1)]
+    rows = [
+        {"rank": n, "paper_id": h.paper.id, "source_id": h.paper.source_id, "title": h.paper.title, "score": round(h.score, 4)}
+        for n, h in enumerate(hits, start=1)
+    ]
     return {"query": query, "results": rows}
 
 

@@ -16,12 +16,12 @@ from rag.records import Evidence, Hit, Kind, Sentence, Source
 from rag.text import plain
 
 HEDGE = "The closest abstracts; they may not answer this:"
-#: Sentences quoted of the best paper: the answer stands in the first 1, 2, 3 for 0.64, 0.84, 0.92 of the dev questions, and a
-#: third makes the answer long.
-SENTENCES_OF_TOP = 2
+#: Most sentences quoted of the best paper, and the least share of the best one's score for a further one.
+SENTENCES_OF_TOP = 3
+SENTENCE_SHARE = 0.4
 #: Most papers that answer a fact, and how far the further ones' fused score may lie below the best one's, as a share of it.
 FACT_PAPERS = 2
-PAPER_SPREAD = 0.2
+PAPER_SPREAD = 0.1
 #: A paper is on the topic of a list if its fused score lies at most this share of the best one's below it.
 LIST_SPREAD = 0.45
 _COUNT_WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
@@ -50,14 +50,18 @@ def compose(question: str, kind: Kind, hits: Sequence[Hit], finder: EvidenceFind
     top = hits[0]
     if judgement.outcome == "not_in_abstract":
         name = f"“{plain(top.paper.title)}”" if top.paper.title else f"The abstract of {top.paper.label}"
-        return _quoted(f"{name} is here, but its abstract does not say this. The nearest it says:", [(top, _ranked(question, top, finder)[:1])], finder, titles=False)
+        return _quoted(
+            f"{name} is here, but its abstract does not say this. The nearest it says:", [(top, _ranked(question, top, finder)[:1])], finder, titles=False
+        )
     if kind == "list":
         chosen = _on_topic(question, hits, finder)[:limit]
         count = _COUNT_WORDS[len(chosen)] if len(chosen) < len(_COUNT_WORDS) else str(len(chosen))
         lead = f"{count} abstract{' is' if len(chosen) == 1 else 's are'} about this."
         return _quoted(HEDGE if judgement.hedged else lead, [(h, _ranked(question, h, finder)[:1]) for h in chosen], finder, titles=True)
     near = [h for h in hits[:FACT_PAPERS] if h.score >= top.score * (1 - PAPER_SPREAD)][:limit]
-    return _quoted(HEDGE if judgement.hedged else "", [(h, _best(_ranked(question, h, finder), h is top)) for h in near], finder, titles=False)
+    return _quoted(
+        HEDGE if judgement.hedged else "", [(h, _best(_ranked(question, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], finder, titles=False
+    )
 
 
 def _ranked(question: str, hit: Hit, finder: EvidenceFinder) -> list[Evidence]:
@@ -69,9 +73,10 @@ def _on_topic(question: str, hits: Sequence[Hit], finder: EvidenceFinder) -> lis
     return [h for h in hits if h.score >= hits[0].score * (1 - LIST_SPREAD)]
 
 
-def _best(evidence: Sequence[Evidence], top: bool) -> list[Evidence]:
-    """The sentences of one paper worth quoting, in the order in which they stand; of a further paper only the best."""
-    return sorted(evidence[: SENTENCES_OF_TOP if top else 1], key=lambda e: e.passage.ordinal)
+def _best(evidence: Sequence[Evidence], most: int) -> list[Evidence]:
+    """The sentences of one paper worth quoting: the best first, what else bears on the question after it in order of place."""
+    worth = [e for e in evidence[:most] if e.score >= SENTENCE_SHARE * evidence[0].score]
+    return [worth[0], *sorted(worth[1:], key=lambda e: e.passage.ordinal)]
 
 
 def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], finder: EvidenceFinder, *, titles: bool) -> Draft:

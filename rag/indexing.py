@@ -5,8 +5,11 @@ Papers are written in small batches, each complete in itself, so that an ingest 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from rag import readers
@@ -18,6 +21,8 @@ from rag.text import plain
 
 #: Papers between two writes: about a second of work that a kill loses; larger batches did not index faster.
 BATCH = 32
+#: Papers cut and given to the embedder at once, which goes on with them while a batch is written; longer lists only delay the first.
+AHEAD = 256
 
 OnProgress = Callable[[int, int], None]
 
@@ -34,33 +39,24 @@ def ingest(paths: Iterable[Path], store: Store, embedder: LocalEmbedding, *, reb
 
     Raises:
         InputError: a path is missing, of no known format, or holds no paper; nothing has been written then.
-        StoreError: the index cannot be written to.
+        ModelFileError: the embedder's files are missing or damaged; nothing has been written then.
+        StoreError: the index cannot be written to, or is of another embedder; what was written before is kept.
     """
     readings = [readers.read(path) for path in paths]
     papers = merge(p for r in readings for p in r.papers)
+    embedder.load()
     with store.writing():
         if rebuild:
             store.clear()
         store.check_stamp()
-        known = dict(store.papers)
+        known = store.papers
         new = [p for p in papers if p.id not in known]
-        merged = [(known[p.id], _join(known[p.id], p)) for p in papers if p.id in known]
-        changed = [after for before, after in merged if before != after]
-        if changed:
-            store.update(changed)
-        add(new, store, embedder, progress)
-    return IngestReport(len(new), len(changed), len(merged) - len(changed), tuple(n for r in readings for n in r.notices))
-
-
-def add(papers: Sequence[Paper], store: Store, embedder: LocalEmbedding, progress: OnProgress | None = None) -> None:
-    """Cuts, embeds and writes papers that are not in the store, batch by batch."""
-    for at in range(0, len(papers), BATCH):
-        batch = papers[at : at + BATCH]
-        passages = [cut(p.text, p.id) for p in batch]
-        vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages])
-        store.add([Entry(p, s, v.whole, v.sentences) for p, s, v in zip(batch, passages, vectors, strict=True)])
-        if progress:
-            progress(min(at + BATCH, len(papers)), len(papers))
+        there = [(known[p.id], _join(known[p.id], p)) for p in papers if p.id in known]
+        changed = [after for before, after in there if before != after]
+        store.update(changed)
+        _add(new, store, embedder, progress)
+    notices = dict.fromkeys(n for r in readings for n in r.notices)
+    return IngestReport(len(new), len(changed), len(there) - len(changed), tuple(notices))
 
 
 def merge(papers: Iterable[Paper]) -> list[Paper]:
@@ -69,6 +65,36 @@ def merge(papers: Iterable[Paper]) -> list[Paper]:
     for paper in papers:
         out[paper.id] = _join(out[paper.id], paper) if paper.id in out else paper
     return list(out.values())
+
+
+def _add(papers: Sequence[Paper], store: Store, embedder: LocalEmbedding, progress: OnProgress | None) -> None:
+    """Cuts, embeds and writes papers that are not in the store. A batch is written while the next is embedded."""
+
+    def write(batch: Sequence[Entry], done: int) -> None:
+        store.add(batch)
+        if progress:
+            progress(done, len(papers))
+
+    entries = _entries(papers, embedder)
+    done, written = 0, None
+    # One thread writes, so that Ctrl-C, which reaches this one, never falls into a write: leaving the block waits for the last.
+    with ThreadPoolExecutor(1) as writer, closing(entries):
+        while batch := list(islice(entries, BATCH)):
+            done += len(batch)
+            if written:
+                written.result()
+            written = writer.submit(write, batch, done)
+        if written:
+            written.result()
+
+
+def _entries(papers: Sequence[Paper], embedder: LocalEmbedding) -> Generator[Entry, None, None]:
+    """Papers with their passages and vectors, in the order given."""
+    for at in range(0, len(papers), AHEAD):
+        ahead = papers[at : at + AHEAD]
+        passages = [cut(p.text, p.id) for p in ahead]
+        vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages])
+        yield from (Entry(p, s, v.whole, v.sentences) for p, s, v in zip(ahead, passages, vectors, strict=True))
 
 
 def _join(old: Paper, new: Paper) -> Paper:

@@ -9,7 +9,7 @@ Decisions, each with its reason:
 - OpenAILike gets, in place of its client, the call itself (`_Call.create`). LlamaIndex drops the end of a stream (reason, usage), crashes on
   chunks that lenient servers send, and leaves the response of an abandoned stream open until the garbage collector comes by; so the
   call reads each chunk first and hands on a well-formed one. It also keeps the key out of every LlamaIndex object.
-- Retries are the SDK's (exponential, jittered, Retry-After honoured up to two minutes); LlamaIndex's own would multiply them.
+- Retries are the SDK's (exponential, jittered, Retry-After honoured up to two minutes); LlamaIndex's own are off, so that none multiplies them.
 - Every request streams, short ones too: one path to get right.
 """
 
@@ -392,7 +392,7 @@ def _refused_parameter(error: BaseException, options: Mapping[str, object], refu
     if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
         return None
     said = f"{error.message} {error.body}"
-    named = error.param if error.param in options else next((name for name in options if re.search(rf"\b{name}\b", said)), None)
+    named = next((name for name in options if re.search(rf"\b{name}\b", said)), None)
     return None if named in _LIMITS and not refused.isdisjoint(_LIMITS) else named
 
 

@@ -21,7 +21,7 @@ from rag.answerable import Judgement, judge
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
-from rag.kinds import kind_of
+from rag.kinds import kind_of, topic_of
 from rag.llm import ChatModel
 from rag.prompts import CANNOT_ANSWER, answer_messages
 from rag.records import Answer, Delta, Event, Filters, Hit, Kind, Mode, Paper, Progress, Source, Usage
@@ -55,6 +55,7 @@ class _Run:
 
     request: Request
     kind: Kind
+    topic: str
     hits: list[Hit]
     judgement: Judgement
     notices: list[str]
@@ -91,11 +92,11 @@ class AbstractsQueryEngine(BaseQueryEngine):
             StoreError: the index cannot be read.
         """
         yield Progress("Searching")
-        run = _Run(request, kind_of(request.standalone_question), [], Judgement("no_paper", 0.0, False), list(request.notices), {})
+        run = _Run(request, kind_of(request.standalone_question), topic_of(request.standalone_question), [], Judgement("no_paper", 0.0, False), list(request.notices), {})
         wanted = max(request.context_papers, request.sources, LIST_PAPERS if run.kind == "list" else 0)
-        run.hits = self._retriever.search(request.standalone_question, wanted, request.filters)
+        run.hits = self._retriever.search(run.topic, wanted, request.filters)
         run.clock("retrieve")
-        run.judgement = judge(request.standalone_question, run.hits, self._finder)
+        run.judgement = judge(run.topic, run.hits, self._finder)
         run.clock("judge")
         answer = None
         if request.mode == "llm" and run.hits:
@@ -151,7 +152,9 @@ class AbstractsQueryEngine(BaseQueryEngine):
             run.notices.append(f"Nothing that {self._chat.model} wrote is supported by the abstracts, so this answer quotes them instead.")
             run.model = None
             return None
-        return self._answer(run, "llm", "answered", Judgement("answered", run.judgement.confidence, run.judgement.hedged), "", checked.sentences, checked.sources)
+        return self._answer(
+            run, "llm", "answered", Judgement("answered", run.judgement.confidence, run.judgement.hedged), "", checked.sentences, checked.sources
+        )
 
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""
@@ -167,7 +170,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         return self._answer_from(run, "extractive", run.judgement)
 
     def _answer_from(self, run: _Run, mode: Mode, judgement: Judgement) -> Answer:
-        draft = extractive.compose(run.request.standalone_question, run.kind, run.hits, self._finder, judgement, run.request.sources)
+        draft = extractive.compose(run.topic, run.kind, run.hits, self._finder, judgement, run.request.sources)
         run.clock("quote")
         return self._answer(run, mode, judgement.outcome, judgement, draft.lead, draft.sentences, draft.sources)
 

@@ -1,7 +1,7 @@
 """Files to papers: one function a format, chosen by the file's suffix.
 
-Text (`.txt`, `.md`): a first line that names venue and year ("ICML 2024 Papers"), then one abstract a paragraph. A side file
-`papers.csv` beside it names its papers by (file, position). JSON lines (`.jsonl`, `.jsonl.gz`, `.ndjson`): one object a line.
+Text (`.txt`): a first line that names venue and year ("ICML 2024 Papers"), then one abstract a paragraph. A side file `papers.csv`
+beside it names its papers by (file, position). JSON lines (`.jsonl`, `.ndjson`): one object a line. Each also gzipped (`.gz`).
 
 What is wrong with a part of a file is a notice, and the rest is read; a file that is wrong as a whole is an InputError.
 """
@@ -14,10 +14,12 @@ import gzip
 import io
 import json
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rag.errors import InputError
 from rag.records import Origin, Paper
@@ -25,15 +27,31 @@ from rag.text import paper_id, safe_for_terminal
 
 SIDE_FILE = "papers.csv"
 SIDE_COLUMNS = ("file", "position", "title", "authors", "venue", "year", "url")
-#: The longest abstract of ml2024 has 3,800 characters; beyond five times that a paragraph is no abstract.
+#: The longest text of four collections (14,000 abstracts) has 10,000 characters; one of twice that is no abstract.
 MAX_ABSTRACT_CHARS = 20_000
-#: Below this many characters a paragraph is a heading, a page number or a stray word; the shortest abstract of ml2024 has 226.
+#: Below this many characters a paragraph is a heading, a page number or a stray word; the shortest abstract there has 174.
 MIN_ABSTRACT_CHARS = 60
-#: Lines wrapped by an editor are shorter than this; in a paragraph of longer ones each line is an abstract of its own.
-MIN_UNWRAPPED_CHARS = 300
-#: 4,871 abstracts take 7 MB; a file of a hundred times that is not a list of abstracts, and would not fit in memory.
-MAX_FILE_BYTES = 500_000_000
-_VENUE_LINE = re.compile(r"^(?P<venue>\S.{0,60}?)[\s,:]+(?P<year>(?:19|20)\d\d)(?:\s+(?:papers|abstracts|proceedings))?\s*$", re.IGNORECASE)
+#: Editors wrap lines at 72 to 120 characters; in a paragraph of longer lines only, each line is an abstract of its own.
+MIN_UNWRAPPED_CHARS = 170
+#: 4,871 abstracts take 7 MB; thirty times as many would take hours to embed and several times their size in memory to read.
+MAX_FILE_BYTES = 200_000_000
+#: Text has a stray control character at most; compressed or compiled bytes have about one in ten.
+MAX_CONTROL_SHARE = 0.01
+#: A file of another kind that ends in .jsonl would otherwise print a notice a line.
+MAX_NOTICES = 20
+#: Names and values quoted in a message are cut after this many characters.
+MAX_SHOWN_CHARS = 120
+_CONTROLS = bytes(b for b in range(32) if b not in b"\t\n\f\r")
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_VENUE_LINE = re.compile(r"(?P<venue>\S.{0,60}?)[\s,:]{1,9}(?P<year>(?:19|20)[0-9]{2})(?:\s{1,9}(?:papers|abstracts|proceedings))?", re.IGNORECASE)
+_YEAR = re.compile(r"((?:19|20)[0-9]{2})(?:\.0)?")
+_URL = re.compile(r"https?://[^\s<>\"\x00-\x1f\x7f-\x9f]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +68,41 @@ def read(path: Path) -> Reading:
     Raises:
         InputError: the path is missing, unreadable, of no known format, binary, or holds no paper.
     """
-    if path.is_dir():
-        return _read_folder(path)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return _read_folder(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{_shown(path)} is no file.", "Give a file or a folder.")
     if path.name == SIDE_FILE:
         raise InputError(f"{_shown(path)} names papers but holds none.", "Give the folder or the text files that it describes.")
     reader = _READERS.get(_suffix(path))
     if reader is None:
-        raise InputError(f"{_shown(path)} is of no known format.", f"Known are {', '.join(_READERS)}.")
+        raise InputError(f"{_shown(path)} is of no known format.", KNOWN_FORMATS)
     reading = reader(path)
     if not reading.papers:
-        why = f" ({reading.notices[0]})" if reading.notices else ""
+        why = f" ({reading.notices[0].removesuffix('.')})" if reading.notices else ""
         raise InputError(f"{_shown(path)} holds no abstract{why}.", "A text file needs one abstract a paragraph, a JSON line a field text or abstract.")
-    return reading
+    more = len(reading.notices) - MAX_NOTICES
+    return reading if more < 1 else Reading(reading.papers, (*reading.notices[:MAX_NOTICES], f"{_shown(path.name)}: {more:,} more notices like these."))
 
 
 def _read_folder(folder: Path) -> Reading:
-    try:
-        files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != SIDE_FILE and not p.name.startswith("."))
-    except OSError as error:
-        raise InputError(f"{_shown(folder)} cannot be read: {error.strerror}.", "Check the path and its permissions.") from None
+    """Every file of a known format; one that cannot be read is a notice."""
+    inside = sorted(p for p in folder.rglob("*") if not any(part.startswith(".") for part in p.relative_to(folder).parts))
+    files = [p for p in inside if p.is_file() and p.name != SIDE_FILE]
     known = [p for p in files if _suffix(p) in _READERS]
     if not known:
-        raise InputError(f"{_shown(folder)} holds no file of a known format.", f"Known are {', '.join(_READERS)}.")
+        raise InputError(f"{_shown(folder)} holds no file of a known format.", KNOWN_FORMATS)
     papers: list[Paper] = []
-    notices = [f"{safe_for_terminal(p.name)} left out: of no known format." for p in files if p not in known]
+    notices = [f"{_shown(p.name)} left out: of no known format." for p in files if p not in known]
     for file in known:
         try:
             reading = read(file)
         except InputError as error:
-            notices.append(f"{safe_for_terminal(file.name)} left out: {error}")
+            notices.append(f"{_shown(file.name)} left out: {error.message}")
             continue
         papers += reading.papers
         notices += reading.notices
@@ -91,25 +115,25 @@ def read_text(path: Path) -> Reading:
     """One abstract a paragraph, after a line that names the venue; `papers.csv` beside it names the papers."""
     content, notices = _decode(path)
     paragraphs, split = _paragraphs(content)
-    name = safe_for_terminal(path.name)
+    file = _sound(path.name)
+    name = _shown(file)
     if split:
-        notices.append(f"{name}: {split} paragraphs hold one abstract a line and were taken apart.")
-    heading = _VENUE_LINE.match(paragraphs[0]) if paragraphs else None
-    venue, year = (heading["venue"], int(heading["year"])) if heading else (None, None)
-    if heading:
+        notices.append(f"{name}: a paragraph of {split} long lines was read as {split} abstracts.")
+    venue, year = _heading(paragraphs[0]) if paragraphs else (None, None)
+    if venue:
         paragraphs = paragraphs[1:]
-    elif paragraphs:
+    else:
         notices.append(f"{name}: the first line names no venue and year, so its papers carry none.")
     papers = []
     for position, text in enumerate(paragraphs, start=1):
-        problem = _problem(text)
+        problem = "too short for an abstract" if len(text) < MIN_ABSTRACT_CHARS else _problem(text)
         if problem:
             notices.append(f"{name}, paragraph {position}, left out: {problem}.")
         else:
-            papers.append(Paper(paper_id(text), text, (Origin(path.name, position),), venue=venue, year=year))
+            papers.append(Paper(paper_id(text), text, (Origin(file, position),), venue=venue, year=year))
     side = path.with_name(SIDE_FILE)
     if side.is_file():
-        papers, more = _name_papers(papers, path.name, side)
+        papers, more = _name_papers(papers, file, side)
         notices += more
     return Reading(tuple(papers), tuple(notices))
 
@@ -117,176 +141,203 @@ def read_text(path: Path) -> Reading:
 def read_jsonl(path: Path) -> Reading:
     """One JSON object a line: `text` or `abstract`, and if there, `id`, `title`, `authors`, `venue`, `year`, `url`."""
     content, notices = _decode(path)
-    name = safe_for_terminal(path.name)
     papers = []
     for position, line in enumerate(io.StringIO(content), start=1):
         if not line.strip():
             continue
-        try:
-            papers.append(_from_json(json.loads(line), path.name, position))
-        except (ValueError, RecursionError) as error:
-            notices.append(f"{name}, line {position}, left out: {_json_problem(error)}.")
+        paper, problems = _from_json(line, Origin(_sound(path.name), position))
+        if paper:
+            papers.append(paper)
+        notices += [f"{_shown(path.name)}, line {position}{'' if paper else ', left out'}: {problem}." for problem in problems]
     return Reading(tuple(papers), tuple(notices))
 
 
-_READERS = {".txt": read_text, ".md": read_text, ".jsonl": read_jsonl, ".ndjson": read_jsonl, ".jsonl.gz": read_jsonl}
+_READERS = {".txt": read_text, ".jsonl": read_jsonl, ".ndjson": read_jsonl}
+KNOWN_FORMATS = f"Known are {', '.join(_READERS)}, each also gzipped (.gz)."
 
 
 def _suffix(path: Path) -> str:
-    """The suffix in lower case, `.gz` together with the one before it."""
-    suffixes = [s.lower() for s in path.suffixes[-2:]]
-    return "".join(suffixes) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+    """The suffix in lower case, `.gz` aside."""
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
 
 
-def _shown(path: Path) -> str:
-    """A path as it may stand in a message."""
-    return safe_for_terminal(str(path))
+def _sound(text: str) -> str:
+    """Text that can be stored as UTF-8: lone surrogates, of a JSON escape or an undecodable file name, are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _shown(value: object) -> str:
+    """A path or a value as it may stand in a message: one line, cut, without what a terminal would act on."""
+    line = " ".join(safe_for_terminal(_sound(str(value))).split())
+    return line if len(line) <= MAX_SHOWN_CHARS or isinstance(value, Path) else f"{line[:MAX_SHOWN_CHARS]}…"
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """The error of a path that cannot be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{_shown(path)} does not exist.", "Check the path.")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged" if path.suffix.lower() == ".gz" else "it is no path"
+    return InputError(f"{_shown(path)} cannot be read: {reason}.", "Check the path and its permissions.")
 
 
 def _decode(path: Path) -> tuple[str, list[str]]:
-    """The text of a file, and a notice if its encoding was guessed."""
+    """The text of a file with one kind of line end, and a notice if its encoding was guessed."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{_shown(path)} is larger than {MAX_FILE_BYTES // 1_000_000} MB.", "Split it into smaller files.")
-        data = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            with gzip.open(io.BytesIO(data)) as unpacked:
-                data = unpacked.read(MAX_FILE_BYTES + 1)
-            if len(data) > MAX_FILE_BYTES:
-                raise InputError(f"{_shown(path)} unpacks to more than {MAX_FILE_BYTES // 1_000_000} MB.", "Split it into smaller files.")
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or "it is damaged"
-        raise InputError(f"{_shown(path)} cannot be read: {reason}.", "Check the path and its permissions.") from None
+        raise _unreadable(path, error) from None
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"{_shown(path)} holds more than {MAX_FILE_BYTES // 1_000_000} MB.", "Split it into smaller files.")
     if not data.strip():
         raise InputError(f"{_shown(path)} is empty.", "Give a file with abstracts in it.")
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _clean(data.decode("utf-16", errors="replace")), []
-    if b"\0" in data[:100_000]:
-        raise InputError(f"{_shown(path)} is not text.", f"Known formats are {', '.join(_READERS)}.")
+    encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    if encoding.startswith("utf-8") and controls > MAX_CONTROL_SHARE * len(data):
+        raise InputError(f"{_shown(path)} is not text.", KNOWN_FORMATS)
+    notices = []
     try:
-        return _clean(data.decode("utf-8-sig")), []
+        content = data.decode(encoding)
     except UnicodeDecodeError:
-        return _clean(data.decode("cp1252", errors="replace")), [f"{safe_for_terminal(path.name)} is not UTF-8; it was read as Windows-1252 (Latin-1)."]
-
-
-def _clean(content: str) -> str:
-    """One kind of line end; spans count characters, so this happens before anything is counted."""
-    return content.replace("\r\n", "\n").replace("\r", "\n")
+        if encoding != "utf-8":
+            raise InputError(f"{_shown(path)} is not the {encoding.upper()} text that it says it is.", "Save it as UTF-8.") from None
+        content = data.decode("cp1252", errors="replace")
+        notices.append(f"{_shown(path.name)} is not UTF-8; it was read as Windows-1252 (Latin-1).")
+    return content.replace("\r\n", "\n").replace("\r", "\n"), notices
 
 
 def _paragraphs(content: str) -> tuple[list[str], int]:
-    """Paragraphs in order, and how many blocks were taken apart because each of their long lines is an abstract."""
+    """The heading and the paragraphs in order, and how many of them were lines of one block, each an abstract of its own."""
     out: list[str] = []
     split = 0
-    blocks = [b.strip() for b in re.split(r"\n[^\S\n]*\n", content) if b.strip()]
-    for number, block in enumerate(blocks):
+    for block in (b.strip() for b in re.split(r"\n[^\S\n]*\n", content)):
+        if not out and _heading(block.partition("\n")[0])[0]:
+            heading, _, block = block.partition("\n")
+            out.append(heading)
         lines = [line.strip() for line in block.split("\n") if line.strip()]
-        first = number == 0 and _VENUE_LINE.match(lines[0]) is not None
-        body = lines[1:] if first else lines
-        if first:
-            out.append(lines[0])
-        if len(body) > 1 and all(len(line) >= MIN_UNWRAPPED_CHARS for line in body):
-            split += 1
-            out += body
-        elif body:
-            out.append(block.split("\n", 1)[1].strip() if first else block)
+        if len(lines) > 1 and all(len(line) >= MIN_UNWRAPPED_CHARS for line in lines):
+            split += len(lines)
+            out += lines
+        elif lines:
+            out.append(block.strip())
     return out, split
 
 
+def _heading(line: str) -> tuple[str, int] | tuple[None, None]:
+    """Venue and year of a line that says nothing else."""
+    found = _VENUE_LINE.fullmatch(line.strip())
+    return (found["venue"], int(found["year"])) if found else (None, None)
+
+
 def _problem(text: str) -> str:
-    """Why a text is no abstract, or nothing."""
+    """Why a text cannot be indexed, or nothing."""
     if len(text) > MAX_ABSTRACT_CHARS:
         return f"{len(text):,} characters are too long for an abstract"
-    return "too short for an abstract" if len(text.strip()) < MIN_ABSTRACT_CHARS else ""
+    return "" if any(c.isalnum() for c in text) else "it holds no words"
 
 
 def _name_papers(papers: Iterable[Paper], file: str, side: Path) -> tuple[list[Paper], list[str]]:
     """Gives the papers of a file the titles, authors and the rest of the side file; reports each row that is wrong."""
-    content, notices = _decode(side)
-    rows = csv.DictReader(io.StringIO(content), strict=True)
-    by_position = {p.origins[0].position: p for p in papers}
-    named: dict[int, Paper] = {}
+    named = {p.origins[0].position: p for p in papers}
+    unnamed = set(named)
+    notices: list[str] = []
+    rows = csv.DictReader(io.StringIO(), strict=True)
     try:
+        content, notices = _decode(side)
+        rows = csv.DictReader(io.StringIO(content), strict=True)
         missing = [c for c in SIDE_COLUMNS if c not in (rows.fieldnames or ())]
         if missing:
-            raise InputError(f"{_shown(side)} lacks the column {missing[0]}.", f"Its first line must be {','.join(SIDE_COLUMNS)}.")
+            raise InputError(f"{_shown(side)} lacks the column {missing[0]}.")
+        beside = {_sound(p.name) for p in side.parent.iterdir()}
         for row in rows:
-            problem = _apply_row(row, file, side, by_position, named)
+            problem = _apply_row(row, file, beside, named, unnamed)
             if problem:
                 notices.append(f"{SIDE_FILE}, line {rows.line_num}: {problem}.")
+    except InputError as error:
+        notices.append(f"{error.message} It names no paper of {_shown(file)}.")
     except csv.Error as error:
-        notices.append(f"{SIDE_FILE}, line {rows.line_num}: {error}; the rows after it were not read.")
-    notices += [f"{SIDE_FILE} does not name {safe_for_terminal(file)} {n}." for n in by_position if n not in named]
-    return [named.get(n, paper) for n, paper in by_position.items()], notices
+        notices.append(f"{SIDE_FILE}, line {rows.line_num}: {error}; the rows from there on were not read.")
+    if unnamed:
+        notices.append(f"{SIDE_FILE} does not name {_shown(file)} {_shown(', '.join(map(str, sorted(unnamed))))}.")
+    return list(named.values()), notices
 
 
-def _apply_row(row: Mapping[str, str | None], file: str, side: Path, papers: Mapping[int, Paper], named: dict[int, Paper]) -> str:
+def _apply_row(row: Mapping[str, Any], file: str, beside: set[str], named: dict[int, Paper], unnamed: set[int]) -> str:
     """Names one paper by one row; the problem in words if the row is wrong, nothing if it is right or another file's."""
     target = (row["file"] or "").strip()
     if target != file:
-        is_name = target == Path(target).name and target not in ("", ".", "..")
-        return "" if is_name and side.with_name(target).is_file() else f"there is no file {safe_for_terminal(target)!r} beside it"
-    position = row["position"] or ""
-    paper = papers.get(int(position)) if position.strip().isdecimal() else None
-    if paper is None:
-        return f"{safe_for_terminal(file)} has no abstract {safe_for_terminal(position)!r}"
-    if int(position) in named:
-        return f"{safe_for_terminal(file)} {position} is named twice; the first holds"
-    year = (row["year"] or "").strip()
-    if year and not re.fullmatch(r"(?:19|20)\d\d", year):
-        return f"{safe_for_terminal(year)!r} is no year"
-    venue = (row["venue"] or "").strip()
-    named[int(position)] = replace(
-        paper,
-        title=(row["title"] or "").strip() or None,
-        authors=_authors(row["authors"] or ""),
-        venue=venue or paper.venue,
-        year=int(year) if year else paper.year,
-        url=_url(row["url"]),
-    )
-    told = (venue or paper.venue, int(year) if year else paper.year)
-    return f"says {told[0]} {told[1]}, the first line of {safe_for_terminal(file)} {paper.venue} {paper.year}; the row holds" if paper.venue and told != (paper.venue, paper.year) else ""
+        return "" if target in beside else f"there is no file {_shown(target)!r} beside it"
+    if None in row or None in row.values():
+        return f"it has {'more' if None in row else 'fewer'} fields than the heading; put quotes around what holds a comma"
+    position = int(row["position"]) if re.fullmatch(r"\s*[0-9]{1,9}\s*", row["position"]) else 0
+    if position not in named:
+        return f"{_shown(file)} has no abstract {_shown(row['position'])!r}"
+    if position not in unnamed:
+        return f"{_shown(file)} {position} is named twice; the first holds"
+    unnamed.remove(position)
+    facts, problems = _facts(row)
+    before = named[position]
+    after = named[position] = replace(before, **facts)
+    if before.venue and (after.venue, after.year) != (before.venue, before.year):
+        problems.append(f"says {_shown(after.venue)} {after.year}, the first line of {_shown(file)} {before.venue} {before.year}; the row holds")
+    return "; ".join(problems)
+
+
+def _from_json(line: str, origin: Origin) -> tuple[Paper | None, list[str]]:
+    """One paper from one line, and what is wrong with the line in words."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, ["not JSON"]
+    if not isinstance(row, dict):
+        return None, ["not an object"]
+    text = next((_sound(row[k]).strip() for k in ("text", "abstract") if isinstance(row.get(k), str) and row[k].strip()), "")
+    problem = _problem(text) if text else "no text or abstract"
+    if problem:
+        return None, [problem]
+    facts, problems = _facts(row)
+    given = row.get("id")
+    source_id = _sound(str(given)).strip() if isinstance(given, str | int) else ""
+    return Paper(paper_id(text), text, (replace(origin, source_id=source_id or None),), **facts), problems
+
+
+def _facts(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What a row knows, by field of `Paper`, and in words what it holds that is no such thing and was dropped."""
+    given = {k: v for k in ("title", "authors", "venue", "year", "url") if not _is_missing(v := row.get(k))}
+    facts: dict[str, Any] = {k: " ".join(_sound(v).split()) for k in ("title", "venue") if isinstance(v := given.get(k), str)}
+    facts["authors"] = _authors(given.get("authors"))
+    if isinstance(v := given.get("year"), str | int | float) and (year := _YEAR.fullmatch(str(v).strip())):
+        facts["year"] = int(year[1])
+    if isinstance(v := given.get("url"), str) and _URL.fullmatch(v.strip()):
+        facts["url"] = v.strip()
+    venue, in_venue = _heading(facts.get("venue", ""))
+    if venue and facts.get("year", in_venue) == in_venue:
+        facts |= {"venue": venue, "year": in_venue}
+    facts = {k: v for k, v in facts.items() if v}
+    dropped = [(k, f" {_shown(v)!r}" if isinstance(v, str | int | float) else "") for k, v in given.items() if k not in facts]
+    return facts, [f"its {k}{shown} is no {_NOUNS[k]} and was dropped" for k, shown in dropped]
+
+
+def _is_missing(value: object) -> bool:
+    """Nothing, blank, or NaN, which pandas writes for nothing and which alone differs from itself."""
+    return value is None or value != value or value == [] or (isinstance(value, str) and not value.strip())
+
+
+_NOUNS = {"title": "text", "authors": "list of names", "venue": "text", "year": "year", "url": "web address"}
 
 
 def _authors(value: object) -> tuple[str, ...]:
-    """Author names from a list of names, or from one string with ; or " and " between them."""
-    names = value if isinstance(value, list) else re.split(r";|\s+and\s+", value) if isinstance(value, str) else []
-    return tuple(n.strip() for n in names if isinstance(n, str) and n.strip())
+    """Author names from a list of names, or from one string.
+
+    In a string `;` or "and" stands between names, and a comma where full names stand on both sides of it ("Doe, Jane" is one name).
+    """
+    if isinstance(value, str):
+        value = [n for part in re.split(r";|,?\s+and\s+", value) for n in _at_commas(part)]
+    names = value if isinstance(value, list) else []
+    return tuple(name for n in names if isinstance(n, str) and (name := " ".join(_sound(n).split())))
 
 
-def _url(value: object) -> str | None:
-    """An http(s) address, or nothing: a link of another kind (javascript:, file:) is never offered for a click."""
-    return value.strip() if isinstance(value, str) and re.match(r"https?://\S+$", value.strip()) else None
-
-
-def _from_json(row: object, file: str, position: int) -> Paper:
-    """One paper from one JSON object; ValueError says what is wrong with it."""
-    if not isinstance(row, dict):
-        raise ValueError("not an object")
-    text = row.get("text") or row.get("abstract")
-    if not isinstance(text, str):
-        raise ValueError("no text or abstract")
-    text = text.strip()
-    problem = _problem(text)
-    if problem:
-        raise ValueError(problem)
-    venue, year = row.get("venue"), row.get("year")
-    heading = _VENUE_LINE.match(venue) if isinstance(venue, str) else None
-    if heading and not year:
-        venue, year = heading["venue"], heading["year"]
-    title = row.get("title")
-    source_id = row.get("id")
-    return Paper(
-        paper_id(text),
-        text,
-        (Origin(file, position, str(source_id) if source_id not in (None, "") else None),),
-        title=title.strip() or None if isinstance(title, str) else None,
-        authors=_authors(row.get("authors")),
-        venue=venue.strip() or None if isinstance(venue, str) else None,
-        year=int(year) if re.fullmatch(r"(?:19|20)\d\d", str(year)) else None,
-        url=_url(row.get("url")),
-    )
-
-
-def _json_problem(error: BaseException) -> str:
-    return "not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+def _at_commas(names: str) -> list[str]:
+    parts = names.split(",")
+    return parts if all(len(p.split()) > 1 for p in parts) else [names]

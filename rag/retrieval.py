@@ -1,6 +1,6 @@
 """The hybrid retriever: dense over whole abstracts and over sentences, BM25 over titles and abstracts, fused to papers.
 
-    question -> candidates of each retriever -> standardised scores, weighted and summed -> filters -> papers, best first
+question -> candidates of each retriever -> standardised scores, weighted and summed -> filters -> papers, best first
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, Self
@@ -20,27 +21,44 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from rag.errors import SettingsError
 
 APP_NAME = "ask-abstracts"
-#: Collection, session and feedback names become parts of file names: letters, digits, dot, dash, underscore; no leading dot.
-#: 3 to 64 characters is what Chroma accepts once our suffix is added.
+#: Collection and session names become names of files: no separators, no leading dot or dash, no longer than file systems take.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+#: A byte order mark, as Windows editors write, would otherwise become part of the first name.
+_ENCODING = "utf-8-sig"
 
 
 class Settings(BaseSettings):
     """Everything that can be configured. Build it with `Settings.load`, which also refuses unknown names."""
 
-    model_config = SettingsConfigDict(env_prefix="ASK_", frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True, str_strip_whitespace=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ASK_", env_file_encoding=_ENCODING, frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True, str_strip_whitespace=True
+    )
 
-    openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server; local servers need none.")
-    openai_base_url: str | None = Field(None, validation_alias=AliasChoices("OPENAI_BASE_URL"), description="Address of another OpenAI-compatible server, with or without /v1.")
+    openai_api_key: SecretStr | None = Field(
+        None, validation_alias=AliasChoices("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server; local servers need none."
+    )
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("OPENAI_BASE_URL"),
+        repr=False,  # it may hold a user and a password
+        description="Address of another OpenAI-compatible server, with or without /v1.",
+    )
     model: str = Field("gpt-5.4-mini", min_length=1, max_length=200, description="Name of the chat model.")
     mode: Literal["auto", "extractive", "llm"] = Field("auto", description="auto: the LLM where a key or an address is set, else extractive.")
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir(APP_NAME)), description="Folder of the index and the saved conversations.")
-    collection: str = Field("default", pattern=NAME_PATTERN, description="Which collection of papers to ask.")
+    collection: str = Field("default", description="Which collection of papers to ask.")
     sources: int = Field(5, ge=1, le=50, description="Most papers an answer cites.")
     context_papers: int = Field(8, ge=1, le=50, description="Papers given to the LLM.")
     timeout_s: float = Field(60.0, ge=1, le=3600, description="Seconds to wait for the LLM: to connect, and between two pieces of its answer.")
     retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
     max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")
+
+    @field_validator("openai_api_key")
+    @classmethod
+    def _is_stripped(cls, value: SecretStr | None) -> SecretStr | None:
+        """Without the line break that comes with a key read from a file."""
+        stripped = value.get_secret_value().strip() if value else ""
+        return SecretStr(stripped) if stripped else None
 
     @field_validator("openai_base_url")
     @classmethod
@@ -48,9 +66,25 @@ class Settings(BaseSettings):
         if value is None:
             return None
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not re.fullmatch(r"[!-~]+", value) or parts.port == 0:
             raise ValueError("must be an address such as http://localhost:11434/v1")
         return value.rstrip("/")
+
+    @field_validator("home")
+    @classmethod
+    def _is_whole(cls, value: Path) -> Path:
+        """A path that means the same wherever the program goes."""
+        try:
+            return value.expanduser().absolute()
+        except RuntimeError:
+            raise ValueError("starts with ~ and a name that is no user's") from None
+
+    @field_validator("collection")
+    @classmethod
+    def _is_name(cls, value: str) -> str:
+        if not re.fullmatch(NAME_PATTERN, value):
+            raise ValueError("must be letters, digits, dots, dashes and underscores, start with a letter or a digit, and have at most 64 of them")
+        return value
 
     @property
     def effective_mode(self) -> Literal["extractive", "llm"]:
@@ -73,14 +107,21 @@ class Settings(BaseSettings):
             overrides: values by field name that win over everything else; `None` means not given.
 
         Raises:
-            SettingsError: an `ASK_*` name is unknown, or a value is malformed or out of bounds.
+            SettingsError: an `ASK_*` name or an override is unknown, a file cannot be read, or a value is malformed or out of bounds.
         """
         given = {k: v for k, v in overrides.items() if v is not None}
-        here = Path(".env")
-        home = Path(str(given.get("home") or os.environ.get("ASK_HOME") or dotenv_values(here).get("ASK_HOME") or platformdirs.user_data_dir(APP_NAME)))
-        files = (home / ".env", here)
-        for where, names in (("the environment", os.environ), *((str(f), dotenv_values(f)) for f in files)):
-            cls._refuse_unknown(where, names)
+        _refuse_unknown("The call", given, cls.model_fields)
+        _refuse_unknown("The environment", _ours(os.environ), cls.env_names().values())
+        # Where the second file lies is itself a setting, of the environment or of the first file.
+        here = Path(".env").absolute()
+        _refuse_unknown(str(here), _ours(_read(here)), cls.env_names().values())
+        there = cls._build(given, here).home / ".env"
+        _refuse_unknown(str(there), _ours(_read(there)), cls.env_names().values())
+        return cls._build(given, there, here)
+
+    @classmethod
+    def _build(cls, given: Mapping[str, object], *files: Path) -> Self:
+        """From files, later ones first."""
         try:
             return cls(_env_file=files, **given)  # type: ignore[call-arg, arg-type]  # pydantic-settings' own arguments
         except ValidationError as error:
@@ -89,19 +130,36 @@ class Settings(BaseSettings):
     @classmethod
     def env_names(cls) -> dict[str, str]:
         """Field name to the name of its environment variable."""
-        return {name: str(f.validation_alias.choices[0]) if isinstance(f.validation_alias, AliasChoices) else f"ASK_{name.upper()}" for name, f in cls.model_fields.items()}
+        return {
+            name: str(f.validation_alias.choices[0]) if isinstance(f.validation_alias, AliasChoices) else f"ASK_{name.upper()}"
+            for name, f in cls.model_fields.items()
+        }
 
-    @classmethod
-    def _refuse_unknown(cls, where: str, names: Mapping[str, object] | Iterable[str]) -> None:
-        known = set(cls.env_names().values())
-        for name in sorted(n for n in names if n.upper().startswith("ASK_") and n.upper() not in known):
-            close = difflib.get_close_matches(name.upper(), sorted(known), n=1)
-            meant = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(sorted(known))}."
+
+def _read(file: Path) -> Mapping[str, object]:
+    """The names of a `.env` file, none where there is no such file."""
+    try:
+        return dotenv_values(file, encoding=_ENCODING)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SettingsError(f"{file} cannot be read: {reason}.", "Mend or remove it.") from None
+
+
+def _ours(names: Iterable[str]) -> list[str]:
+    """The names that must be settings; others in an environment or a `.env` are other programs'."""
+    return sorted(n.upper() for n in names if n.upper().startswith("ASK_"))
+
+
+def _refuse_unknown(where: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in (possible := sorted(known)):
+            close = difflib.get_close_matches(name, possible, n=1)
+            meant = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(possible)}."
             raise SettingsError(f"{where} sets {name}, which is no setting.", meant)
 
 
 def _first_problem(error: ValidationError) -> str:
     """Name and reason of the first problem, never the value (it may be a secret)."""
-    first = error.errors(include_url=False, include_input=False)[0]
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "?"
-    return f"{Settings.env_names().get(name, name)}: {first['msg']}"
+    return f"{Settings.env_names().get(name, name)}: {first['msg'].removeprefix('Value error, ')}"

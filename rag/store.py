@@ -11,7 +11,9 @@ LlamaIndex pipelines that want the adapter.
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -37,9 +39,13 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: Two first questions asked at once both want to index the seeds (4 s here); the second waits for the first.
 LOCK_WAIT_S = 120.0
-REBUILD_HINT = "Run `ask ingest PATH --rebuild` to make the index anew from your files."
 #: Chroma's default space is l2.
 _CONFIGURATION = {"hnsw": {"space": "cosine"}}
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+
+Name = Literal["papers", "passages"]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +59,10 @@ class Entry:
 
 
 class Store:
-    """One collection of papers on disk. Nothing is touched before the first call that needs it.
+    """One collection of papers on disk. Nothing is written before the first call that writes.
 
     Args:
-        folder: where this collection lives; made on the first write.
+        folder: where this collection lives; made on the first write. Its lock lies beside it.
         embedder: the id of the embedder, kept with the index; another one is refused.
         dimension: length of its vectors.
     """
@@ -64,6 +70,10 @@ class Store:
     def __init__(self, folder: Path, embedder: str, dimension: int) -> None:
         self.folder = folder
         self.stamp: dict[str, str | int] = {"embedder": embedder, "dimension": dimension, "schema": SCHEMA_VERSION}
+        # Their names start with a dot, as no collection's does, so that no collection can be in their way.
+        self._lock_file = folder.with_name(f".{folder.name}.lock")
+        self._written_file = folder.with_name(f".{folder.name}.written")
+        self._seen = self._last_written()
 
     @property
     def exists(self) -> bool:
@@ -87,16 +97,15 @@ class Store:
             StoreError: the disk is full, the folder cannot be written to, or the index is damaged.
         """
         with self._errors("written to"):
-            limit = self._client.get_max_batch_size()
             passages = [(p, v) for e in entries for p, v in zip(e.passages, e.sentences, strict=True)]
-            for batch in (passages[i : i + limit] for i in range(0, len(passages), limit)):
+            for batch in self._batches(passages):
                 self._passages.upsert(
                     ids=[_passage_id(p.paper_id, p.ordinal) for p, _ in batch],
                     embeddings=np.stack([v for _, v in batch]),
                     documents=[p.text for p, _ in batch],
                     metadatas=[{"paper_id": p.paper_id, "ordinal": p.ordinal, "start": p.start, "end": p.end} for p, _ in batch],
                 )
-            for chunk in (entries[i : i + limit] for i in range(0, len(entries), limit)):
+            for chunk in self._batches(entries):
                 self._papers.upsert(
                     ids=[e.paper.id for e in chunk],
                     embeddings=np.stack([e.whole for e in chunk]),
@@ -106,27 +115,39 @@ class Store:
         self._forget()
 
     def update(self, papers: Sequence[Paper]) -> None:
-        """Rewrites what is known of papers that are there; text and vectors stay. Hold `writing()` around it."""
+        """Rewrites what is known of papers that are there; text and vectors stay. Hold `writing()` around it.
+
+        Raises:
+            StoreError: as for `add`.
+        """
         with self._errors("written to"):
-            limit = self._client.get_max_batch_size()
-            for chunk in (papers[i : i + limit] for i in range(0, len(papers), limit)):
+            for chunk in self._batches(papers):
                 self._papers.update(ids=[p.id for p in chunk], metadatas=[_to_metadata(p, self.passage_counts[p.id]) for p in chunk])
         self._forget()
 
     def nearest_papers(self, vector: NDArray[np.float32], k: int, only: Sequence[str] | None = None) -> list[tuple[str, float]]:
         """Ids and cosines of the k papers whose whole abstract is nearest to a vector (d,), nearest first; of `only` these if given."""
-        return self._nearest(self._papers, vector, k, only)
+        return self._nearest("papers", vector, k, only)
 
     def nearest_passages(self, vector: NDArray[np.float32], k: int, only: Sequence[str] | None = None) -> list[tuple[str, float]]:
-        """Paper ids and cosines of the k passages nearest to a vector (d,), nearest first; a paper may come more than once."""
-        ids = None if only is None else [_passage_id(p, n) for p in only for n in range(self.passage_counts[p])]
-        return [(i.partition(":")[0], cosine) for i, cosine in self._nearest(self._passages, vector, k, ids)]
+        """Paper ids and cosines of the k passages nearest to a vector (d,), nearest first; a paper may come more than once.
 
-    def vector_store(self, which: str = "passages") -> ChromaVectorStore:
-        """LlamaIndex's adapter over one of the two collections, for pipelines built on it; its scores are exp(-distance)."""
+        They may be of a paper that is not in `papers`: one that an ingest was stopped at.
+        """
+        ids = None if only is None else [_passage_id(p, n) for p in only for n in range(self.passage_counts[p])]
+        return [(i.partition(":")[0], cosine) for i, cosine in self._nearest("passages", vector, k, ids)]
+
+    def vector_store(self, which: Name = "passages") -> ChromaVectorStore:
+        """LlamaIndex's adapter over one of the two collections, for pipelines built on it; its scores are exp(-distance).
+
+        Raises:
+            StoreError: nothing was ever written here.
+        """
         from llama_index.vector_stores.chroma import ChromaVectorStore
 
-        return ChromaVectorStore(chroma_collection={"papers": self._papers, "passages": self._passages}[which])
+        if not self.exists:
+            raise StoreError(f"There is no index in {self.folder}.", "Add papers with `ask ingest PATH`.")
+        return ChromaVectorStore(chroma_collection=self._papers if which == "papers" else self._passages)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -137,16 +158,26 @@ class Store:
         """
         with self._errors("written to"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder.with_name(self.folder.name + ".lock"), timeout=LOCK_WAIT_S)
             try:
-                lock.acquire()
+                held = FileLock(self._lock_file).acquire(LOCK_WAIT_S)
             except Timeout:
                 raise LockedError("Another process is writing to this collection.", "Wait until it is done, or end it, and try again.") from None
-        try:
-            self._forget()
-            yield
-        finally:
-            lock.release()
+        with held:
+            self.changed()
+            self._mark_written()
+            try:
+                yield
+            finally:
+                self._mark_written()
+
+    def changed(self) -> bool:
+        """Whether another process has written since this was last asked; if so, everything is read anew. Costs one `stat`."""
+        last = self._last_written()
+        if last == self._seen:
+            return False
+        self.close()
+        self._seen = last
+        return True
 
     def clear(self) -> None:
         """Removes the whole collection from disk, also one that is damaged or of another embedder. Hold `writing()` around it."""
@@ -165,20 +196,38 @@ class Store:
             _ = self._papers, self._passages
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Lets go of the files, as soon as no other thread is reading them."""
         self._forget()
-        if "_client" in self.__dict__:
-            from chromadb.api.shared_system_client import SharedSystemClient
-
-            del self._client
-            SharedSystemClient.clear_system_cache()
-        for name in ("_papers", "_passages"):
+        for name in ("_client", "_papers", "_passages"):
             self.__dict__.pop(name, None)
+        # Chroma keeps one client a folder, also one that failed to open, and hands it out again. Its own `close` would pull the files
+        # from under a search in another thread.
+        from chromadb.api.shared_system_client import SharedSystemClient
+
+        SharedSystemClient.clear_system_cache()
+
+    def _last_written(self) -> int:
+        """When a process last let go of the right to write, in nanoseconds; 0 if none ever held it."""
+        try:
+            return self._written_file.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def _mark_written(self) -> None:
+        """Lets other processes know. Done before writing too: on a full disk the file could not be made afterwards."""
+        with self._errors("written to"):
+            self._written_file.touch()
+        self._seen = self._last_written()
 
     def _forget(self) -> None:
         """Drops what was read, so that the next look reads it anew."""
         for name in ("papers", "passage_counts", "_table"):
             self.__dict__.pop(name, None)
+
+    def _batches(self, rows: Sequence[_T]) -> Iterator[Sequence[_T]]:
+        """Rows in batches that Chroma takes."""
+        limit = self._client.get_max_batch_size()
+        return (rows[i : i + limit] for i in range(0, len(rows), limit))
 
     @cached_property
     def _table(self) -> list[tuple[Paper, int]]:
@@ -190,9 +239,12 @@ class Store:
             rows = [_from_metadata(i, t, m) for i, t, m in zip(got["ids"], got["documents"] or (), got["metadatas"] or (), strict=True)]
         return sorted(rows, key=lambda row: row[0].id)
 
-    def _nearest(self, collection: Collection, vector: NDArray[np.float32], k: int, ids: Sequence[str] | None) -> list[tuple[str, float]]:
+    def _nearest(self, which: Name, vector: NDArray[np.float32], k: int, ids: Sequence[str] | None) -> list[tuple[str, float]]:
         """Ids and cosines, ties broken by id."""
+        if not self.exists:
+            return []
         with self._errors("read"):
+            collection = self._papers if which == "papers" else self._passages
             count = collection.count() if ids is None else len(ids)
             if not count:
                 return []
@@ -216,15 +268,20 @@ class Store:
     def _passages(self) -> Collection:
         return self._collection("passages")
 
-    def _collection(self, name: str) -> Collection:
+    def _collection(self, name: Name) -> Collection:
         """A Chroma collection, made and stamped if it is not there, refused if its stamp is another."""
         with self._errors("opened"):
             collection = self._client.get_or_create_collection(name, embedding_function=None, metadata=dict(self.stamp), configuration=_CONFIGURATION)  # type: ignore[arg-type]
         found = {key: (collection.metadata or {}).get(key) for key in self.stamp}
         if found != self.stamp:
             told = ", ".join(f"{key} {found[key]} instead of {want}" for key, want in self.stamp.items() if found[key] != want)
-            raise StampError(f"The index in {self.folder} was made by another version of this program: {told}.", REBUILD_HINT)
+            raise StampError(f"The index in {self.folder} was made by another version of this program: {told}.", self._rebuild_hint)
         return collection
+
+    @property
+    def _rebuild_hint(self) -> str:
+        name = "" if self.folder.name == "default" else f"--collection {self.folder.name} "
+        return f"Run `ask {name}ingest PATH --rebuild` to make it anew from your files, or delete {self.folder} to start over."
 
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
@@ -233,22 +290,24 @@ class Store:
 
         try:
             yield
-        except (ChromaError, sqlite3.Error, OSError, ValueError, KeyError, RuntimeError) as error:
-            raise _ours(error, self.folder, done) from error
+        except (ChromaError, sqlite3.Error, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            # A client that failed to open would be handed out again, broken.
+            self.close()
+            raise self._ours(error, done) from error
 
-
-def _ours(error: Exception, folder: Path, done: str) -> StoreError:
-    """A vendor's error in our words."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    reason = " ".join(reason.split())[:200]
-    told = f"The index in {folder} cannot be {done}: {reason or type(error).__name__}."
-    if "database is locked" in reason:
-        return LockedError(told, "Wait until the other process is done, and try again.")
-    if isinstance(error, PermissionError | NotADirectoryError | FileExistsError) or "readonly" in reason or "unable to open" in reason:
-        return StoreError(told, "Set ASK_HOME to a folder that you may write to.")
-    if "full" in reason or "No space" in reason or "too large" in reason:
-        return StoreError(told, "Free some space on the disk and run the same command again; it goes on from where it was.")
-    return StoreError(told, REBUILD_HINT)
+    def _ours(self, error: Exception, done: str) -> StoreError:
+        """A vendor's error in our words. Chroma gives SQLite's result codes in its messages."""
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())[:200].rstrip(".")
+        told = f"The index in {self.folder} cannot be {done}: {reason or type(error).__name__}."
+        number = error.errno if isinstance(error, OSError) else None
+        code = int(found[1]) & 0xFF if (found := re.search(r"\(code: (\d+)\)", str(error))) else None
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return LockedError(told, "Wait until the other process is done, and try again.")
+        if number in _NOT_WRITABLE or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return StoreError(told, "Set ASK_HOME to a folder that you may write to.")
+        if number in _DISK_IS_FULL or code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return StoreError(told, "Free some space on the disk and run the same command again; it goes on from where it was.")
+        return StoreError(told, self._rebuild_hint)
 
 
 def _passage_id(paper_id: str, ordinal: int) -> str:

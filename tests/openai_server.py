@@ -39,6 +39,7 @@ Fault = Literal[
     "empty_choices",  # chunks with an empty choice list, null choices and none at all between the pieces
     "null_content",  # chunks with null content, null delta and no delta at all between the pieces
     "parts",  # content as a list of typed parts
+    "break_at_end",  # the connection closes once the stream has said why it ended
     "no_finish",  # the stream ends in order, but never says why
     "end_without_delta",  # the chunk that says why it ended has no delta
     "refusal",  # the pieces come as a refusal
@@ -47,7 +48,7 @@ Fault = Literal[
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: what to say, how, and what goes wrong. `body` (a dict or text) replaces the completion; a status from 400 needs one or gets a standard one."""
+    """One answer: what to say, how, and what goes wrong. `body` (a dict or text) replaces the completion."""
 
     pieces: Sequence[str] = ()
     status: int = 200
@@ -57,6 +58,7 @@ class Reply:
     finish: str = "stop"
     usage: tuple[int, int] = (11, 7)
     delay_s: float = 0.0
+    events: Sequence[str] = ()  # exactly these events, in place of a completion's
 
 
 @dataclass
@@ -84,6 +86,7 @@ class OpenAIServer:
         self.key = key
         self.models = models
         self.behaviour = behaviour or answer_from_prompt
+        self.models_reply: Reply | None = None  # instead of the list of models
         self.requests: list[Request] = []
         self.closing = threading.Event()
         self._script: deque[Reply] = deque()
@@ -206,6 +209,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/models":
             return self._send(error_reply(404, f"No route for {self.path}."))
         owner = self.server.owner
+        if owner.models_reply is not None:
+            return self._send(owner.models_reply)
         if owner.key is not None and self.headers.get("authorization") != f"Bearer {owner.key}":
             return self._send(error_reply(401, "Incorrect API key provided."))
         return self._send(Reply(body={"object": "list", "data": [{"id": m, "object": "model"} for m in owner.models]}))
@@ -268,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._chunk(f"data: {event}\n\n")
         if reply.fault == "stall":
             return self._hold(request)
-        if reply.fault == "break":
+        if reply.fault in ("break", "break_at_end"):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
@@ -282,8 +287,8 @@ class _Handler(BaseHTTPRequestHandler):
         def chunk(**choice: Any) -> dict[str, Any]:
             return {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, "finish_reason": None, **choice}]}
 
-        if reply.fault == "empty":
-            return []
+        if reply.events or reply.fault == "empty":
+            return list(reply.events)
         key = "refusal" if reply.fault == "refusal" else "content"
         events: list[dict[str, Any]] = [chunk(delta={"role": "assistant", "content": ""})]
         for piece in reply.pieces:

@@ -1,0 +1,46 @@
+# Everything a person runs. Each target sets up what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+# Pip's own check for newer versions would call out for nothing.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The question as it was typed: neither make nor the shell may read `$` or quotes in it.
+export Q := $(value Q)
+HOST ?= 127.0.0.1
+PORT ?= 7860
+
+.PHONY: ask chat test check eval bench clean
+
+ask: .venv/installed
+	@$(BIN)/ask "$$Q"
+
+chat: .venv/installed
+	@$(BIN)/ask ui --host $(HOST) --port $(PORT)
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest
+
+check: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+eval: .venv/installed
+	$(BIN)/python -m eval
+
+bench: .venv/installed-dev
+	$(BIN)/python -m eval.bench
+
+clean:
+	rm -rf .venv
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11 or the like.")'
+	@echo "Setting up .venv (once; a few minutes) …" >&2
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@

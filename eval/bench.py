@@ -1,0 +1,88 @@
+"""Speed and size, as ratios measured in one run, written into the README's table: `python -m eval.bench` (`make bench`)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from eval.gold import load
+from rag.assistant import SEEDS, Assistant
+from rag.settings import Settings
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+ROUNDS = 10
+QUESTION = "Which papers compress the KV cache?"
+BASELINE = "import chromadb, llama_index.core, onnxruntime"
+_TABLE = re.compile(r"(<!-- bench -->\n).*?(<!-- /bench -->)", re.DOTALL)
+
+
+def main() -> None:
+    """Measures, prints and writes the table."""
+    with tempfile.TemporaryDirectory(prefix="ask-bench-") as folder:
+        home = Path(folder)
+        indexing = _indexing_ratio(home / "fresh")
+        assistant = Assistant(Settings.load(home=home, mode="extractive"))
+        assistant.prepare()
+        retrieval = _retrieval_ms(assistant)
+        whole, ratio, peak = _whole_ask(home)
+    rows = [
+        ("A whole `ask` on a warm index, over importing chromadb, llama_index and onnxruntime", f"{ratio:.2f} ({whole:.2f} s)", "1.5"),
+        ("Retrieval, warm: median and 95th percentile", f"{statistics.median(retrieval):.0f} ms, {sorted(retrieval)[int(0.95 * len(retrieval))]:.0f} ms", "40 ms"),
+        ("Peak memory of a whole `ask`", f"{peak:.0f} MB", "700 MB"),
+        ("Indexing the seeds, over the bare embedder on the same texts", f"{indexing:.2f}", "0.80"),
+    ]
+    table = "\n".join(["| measured | here | bar |", "| --- | --- | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
+    told = f"{table}\n\nMedians of {ROUNDS} on {os.cpu_count()} cores, Python {platform.python_version()}; `make bench` measures anew.\n"
+    print(told)  # noqa: T201
+    readme = README.read_text(encoding="utf-8")
+    README.write_text(_TABLE.sub(lambda m: m[1] + told + m[2], readme), encoding="utf-8")
+
+
+def _indexing_ratio(home: Path) -> float:
+    """Abstracts a second of indexing the seeds from nothing, over those of the embedder alone; model and process are warm for both."""
+    assistant = Assistant(Settings.load(home=home, mode="extractive"))
+    assistant.evidence("warm", "A text that loads the model. And the splitter.")
+    indexing = _seconds(lambda: assistant.ingest([SEEDS]))
+    texts = [p.text for p in assistant.papers()]
+    return _seconds(lambda: assistant.embed(texts)) / indexing
+
+
+def _retrieval_ms(assistant: Assistant) -> list[float]:
+    """Milliseconds of each gold question's retrieval, after the first."""
+    questions = [i.question for i in load() if i.style == "named"]
+    assistant.search(questions[0])
+    return [_seconds(lambda q=q: assistant.search(q)) * 1000 for q in questions[1:]]  # type: ignore[misc]
+
+
+def _whole_ask(home: Path) -> tuple[float, float, float]:
+    """Seconds of a whole `ask`, its ratio to the imports alone (medians, taken in turns), and its peak memory in MB."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("ASK_", "OPENAI_"))} | {"ASK_HOME": str(home)}
+    ask = [str(Path(sys.executable).with_name("ask")), QUESTION]
+    commands = {"ask": ask, "imports": [sys.executable, "-c", BASELINE]}
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(ROUNDS + 1):
+        for name, command in commands.items():
+            taken[name].append(_seconds(lambda c=command: subprocess.run(c, env=environment, capture_output=True, check=True)))  # type: ignore[misc]
+    # The first round warms the disk's cache.
+    medians = {name: statistics.median(times[1:]) for name, times in taken.items()}
+    program = f"import resource, subprocess; subprocess.run({ask!r}, capture_output=True, check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    peak = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True).stdout
+    return medians["ask"], medians["ask"] / medians["imports"], int(peak) / (1024 if sys.platform != "darwin" else 1024**2)
+
+
+def _seconds(what: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    what()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    main()

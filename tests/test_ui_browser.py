@@ -1,0 +1,428 @@
+"""The page in a real Chromium against the real server. Every test also fails on a request to another host and on any console error."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from rag.assistant import Assistant
+from rag.records import Answer
+from rag.settings import Settings
+from tests.openai_server import OpenAIServer, Reply, cut, error_reply
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+Browser, Locator, Page, expect = sync_api.Browser, sync_api.Locator, sync_api.Page, sync_api.expect
+
+CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium on this machine"),
+    # Gradio 6.31 uses pandas 3 as one used pandas 2.
+    pytest.mark.filterwarnings("ignore:'future.no_silent_downcasting' is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The copy keyword is deprecated:DeprecationWarning"),
+]
+CHROMIUM_ARGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+FACT = "How many hours of fMRI recordings was BrainLM trained on?"
+LIST = "Which papers compress the KV cache?"
+OFF_TOPIC = "What is the best recipe for sourdough bread?"
+WIDTHS = (1440, 1024, 390)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM, "CI must have a Chromium"
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Callable[[Assistant], str]]:
+    """Starts a page of an assistant on a free port, and gives its address."""
+    from ui.app import build, launch
+
+    pages = []
+
+    def start(assistant: Assistant) -> str:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        pages.append(build(assistant))
+        return launch(pages[-1], "127.0.0.1", port)
+
+    yield start
+    for page in pages:
+        page.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the seeds indexed."""
+    home = tmp_path_factory.mktemp("home")
+    Assistant(Settings.load(home=home, mode="extractive")).prepare()
+    return home
+
+
+@pytest.fixture(scope="module")
+def assistant(home: Path) -> Assistant:
+    return Assistant(Settings.load(home=home, mode="extractive"))
+
+
+@pytest.fixture(scope="module")
+def url(assistant: Assistant, serve: Callable[[Assistant], str]) -> str:
+    return serve(assistant)
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def llm_url(home: Path, llm: OpenAIServer, serve: Callable[[Assistant], str]) -> str:
+    return serve(Assistant(Settings.load(home=home, mode="llm", openai_base_url=llm.url, openai_api_key="sk-of-the-test", retries=0)))
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens an address as a new visitor. At the end: nothing asked of another host, no error in the console, no dialog."""
+    contexts, faults = [], []
+
+    def open_page(address: str, **options: Any) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"} | options)
+        contexts.append(context)
+        page = context.new_page()
+        own = urlsplit(address).netloc
+        page.on("request", lambda request: faults.append(f"request to {request.url}") if _host(request.url) not in (own, "") else None)
+        page.on("websocket", lambda websocket: faults.append(f"websocket to {websocket.url}") if _host(websocket.url) != own else None)
+        page.on("console", lambda message: faults.append(f"console: {message.text}") if message.type == "error" else None)
+        page.on("pageerror", lambda error: faults.append(f"page error: {error}"))
+        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.goto(address)
+        page.get_by_label("Question").wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not faults, faults
+
+
+def _host(url: str) -> str:
+    """Host and port; nothing for what never leaves the page."""
+    return "" if url.startswith(("data:", "blob:", "about:")) else urlsplit(url).netloc
+
+
+def ask(page: Page, question: str) -> Locator:
+    """Types a question, and gives its answer."""
+    before = page.locator("#log .answer").count()
+    page.get_by_label("Question").fill(question)
+    page.keyboard.press("Enter")
+    answer = page.locator("#log .answer").nth(before)
+    answer.wait_for()
+    return answer
+
+
+def told(assistant: Assistant, question: str) -> Answer:
+    """The same answer, from the Python door."""
+    return assistant.ask(question)
+
+
+def test_a_typed_question_is_answered_with_chips_and_sources(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, FACT)
+    expected = told(assistant, FACT)
+    expect(page.locator("#log .question")).to_have_text(f"You asked: {FACT}")
+    assert answer.locator(".words").all_inner_texts() == [s.text for s in expected.sentences]
+    assert answer.locator(".chip").all_inner_texts() == [f"[{n}]" for s in expected.sentences for n in s.citations]
+    assert page.locator(".source .abstract").all_text_contents() == [s.paper.text for s in expected.sources]
+    expect(page.get_by_label("Question")).to_have_value("")
+    expect(answer).to_contain_text("Extractive · confidence")
+
+
+def test_a_click_on_an_example_asks_it(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    examples = page.locator("#examples button")
+    expect(examples).to_have_count(6)
+    words = examples.first.inner_text()
+    examples.first.click()
+    expect(page.locator("#log .question")).to_contain_text(words)
+    page.locator("#log .answer .chip").first.wait_for()
+    expect(page.locator("#examples")).to_be_hidden()
+
+
+def test_a_chip_opens_its_source_with_the_quoted_words_verbatim(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, LIST)
+    expected = told(assistant, LIST)
+    assert len(expected.sources) > 1
+    for source in expected.sources:
+        answer.locator(".chip", has_text=f"[{source.n}]").first.click()
+        card = page.locator(f"#source-0-{source.n}")
+        expect(card).to_be_focused()
+        expect(card).to_have_class("source lit")
+        expect(card).to_be_in_viewport()
+        expect(page.locator(".source.lit")).to_have_count(1)
+        expect(card).to_contain_text(source.paper.title or "")
+        marks = card.locator("mark").all_text_contents()
+        assert marks
+        assert all(mark in source.paper.text for mark in marks)
+        assert all(any(quote.text in mark for mark in marks) for quote in source.quotes)
+
+
+def test_the_keyboard_alone_asks_reads_a_quote_and_comes_back(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, FACT)
+    expect(page.get_by_label("Question")).to_be_focused()
+    _tab_to(page, answer.locator(".chip").first, "Shift+Tab")
+    tip = answer.get_by_role("tooltip").first
+    expect(tip).to_be_visible()
+    expect(tip).to_contain_text(told(assistant, FACT).sources[0].quotes[0].text)
+    page.keyboard.press("Enter")
+    expect(page.locator("#source-0-1")).to_be_focused()
+    _tab_to(page, page.locator("#source-0-1 .back"), "Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer-0-0")).to_be_focused()
+
+
+def test_the_keyboard_is_not_lost_when_a_used_button_goes_away(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    page.locator("#examples button").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Question")).to_be_focused()
+    page.locator("#log .answer").wait_for()
+    page.get_by_role("button", name="New chat").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#log .question")).to_have_count(0)
+    expect(page.get_by_label("Question")).to_be_focused()
+    expect(page.locator("#examples button")).to_have_count(6)
+
+
+def test_hovering_over_a_chip_shows_the_quote(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, FACT)
+    tip = answer.get_by_role("tooltip").first
+    expect(tip).to_be_hidden()
+    answer.locator(".chip").first.hover()
+    expect(tip).to_be_visible()
+    assert tip.locator(".quote").all_inner_texts() == [f"“{q.text}”" for q in told(assistant, FACT).sources[0].quotes]
+
+
+def test_a_chip_of_an_earlier_answer_opens_the_source_of_that_answer(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    first = ask(page, FACT)
+    ask(page, LIST)
+    shown = page.locator(".source").first
+    expect(shown).not_to_contain_text(told(assistant, FACT).sources[0].paper.title or "")
+    first.locator(".chip").first.click()
+    expect(page.locator("#source-0-1")).to_be_focused()
+    expect(page.locator("#source-0-1")).to_contain_text(told(assistant, FACT).sources[0].paper.title or "")
+    expect(page.locator(".sources > .aside")).to_contain_text(FACT)
+
+
+def test_a_question_beside_the_collection_is_declined_and_looks_it(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    answer = ask(page, OFF_TOPIC)
+    expect(answer).to_have_class("answer no_paper")
+    expect(answer.locator(".verdict")).to_have_text("Declined: no paper here fits")
+    expect(answer.locator(".chip")).to_have_count(0)
+    expect(answer).to_contain_text("95 abstracts")
+    expect(page.locator(".source")).to_have_count(0)
+
+
+def test_money_and_markup_in_a_question_stay_as_typed(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    question = "Does BrainLM cost $5 and $10, **or** <b>more</b> than \\(x\\)?"
+    ask(page, question)
+    expect(page.locator("#log .question")).to_have_text(f"You asked: {question}")
+    expect(page.locator("#log b, #log strong, .katex, math")).to_have_count(0)
+
+
+def test_what_a_model_writes_is_live_and_unchecked_then_checked(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer, assistant: Assistant) -> None:
+    page = visit(llm_url)
+    supported = told(assistant, FACT).sources[0].quotes[0].text.rstrip(".")
+    llm.script(Reply(pieces=cut(f"{supported} [1]. It also folds laundry and sings opera in Naples [1]."), delay_s=0.05))
+    page.get_by_label("Question").fill(FACT)
+    page.keyboard.press("Enter")
+    draft = page.locator("#draft .draft")
+    expect(draft).to_contain_text(supported[:20])
+    expect(page.locator("#log .answer")).to_have_count(0)
+    answer = page.locator("#log .answer")
+    answer.wait_for()
+    expect(draft).to_be_hidden()
+    expect(answer.locator(".claim").first).to_have_class("claim supported")
+    wrong = answer.locator(".claim.unsupported, .claim.uncited")
+    if wrong.count():
+        expect(wrong.locator(".why").first).to_contain_text(re.compile("Not supported|No source"))
+    expect(answer.locator(".aside")).to_contain_text("LLM gpt-5.4-mini")
+    expect(answer.locator(".aside")).to_contain_text("18 tokens")
+
+
+def test_the_page_says_where_questions_go(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer, url: str) -> None:
+    away = visit(llm_url).locator(".who")
+    expect(away).to_contain_text("gpt-5.4-mini")
+    expect(away).to_contain_text(urlsplit(llm.url).netloc)
+    expect(away).to_contain_text("ASK_MODE=extractive")
+    expect(visit(url).locator(".who")).to_contain_text("questions stay on this server")
+
+
+def test_stop_ends_a_slow_answer_and_its_request(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
+    page = visit(llm_url)
+    llm.script(Reply(pieces=("Slowly ", *("word ",) * 500), delay_s=0.1))
+    page.get_by_label("Question").fill(FACT)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("#draft .draft")).to_contain_text("Slowly word")
+    page.get_by_role("button", name="Stop").click()
+    stopped = page.locator("#log .answer.failed")
+    expect(stopped).to_contain_text("Stopped. What had been written was not checked:")
+    expect(stopped.locator(".draft")).to_contain_text("Slowly word")
+    expect(page.locator("#draft .draft")).to_be_hidden()
+    assert llm.chats[-1].disconnected.wait(10), "the language model goes on writing"
+    expect(ask(page, FACT)).to_have_class("answer answered")
+
+
+def test_stop_is_heard_while_the_model_is_silent(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
+    page = visit(llm_url)
+    llm.script(Reply(pieces=("A word",), fault="stall"))
+    page.get_by_label("Question").fill(FACT)
+    page.keyboard.press("Enter")
+    expect(page.locator("#draft .draft")).to_contain_text("A word")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#log .answer.failed")).to_contain_text("Stopped")
+    expect(ask(page, FACT)).to_have_class("answer answered")
+
+
+def test_a_closed_tab_ends_its_request(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
+    page = visit(llm_url)
+    llm.script(Reply(pieces=("word ",) * 500, delay_s=0.1))
+    page.get_by_label("Question").fill(FACT)
+    page.keyboard.press("Enter")
+    expect(page.locator("#draft .draft")).to_contain_text("word word")
+    page.close()
+    assert llm.chats[-1].disconnected.wait(30), "the language model goes on writing for nobody"
+
+
+def test_a_failing_model_is_a_message_and_the_page_goes_on(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
+    page = visit(llm_url)
+    llm.script(error_reply(401, "Incorrect API key provided: sk-of-the-test."))
+    answer = ask(page, FACT)
+    expect(answer).to_have_class("answer failed")
+    expect(answer).not_to_contain_text("Traceback")
+    expect(page.locator("body")).not_to_contain_text("sk-of-the-test")
+    expect(ask(page, FACT)).to_have_class("answer answered")
+
+
+def test_two_visitors_do_not_see_each_other(visit: Callable[..., Page], url: str) -> None:
+    one, other = visit(url), visit(url)
+    ask(one, FACT)
+    expect(other.locator("#log .question")).to_have_count(0)
+    expect(ask(one, "What can it predict?")).to_contain_text("Asked as:")
+    expect(ask(other, "What can it predict?")).not_to_contain_text("Asked as:")
+    expect(other.locator("#log .question")).to_have_count(1)
+
+
+def test_a_new_chat_forgets_the_old_one(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    ask(page, FACT)
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator("#log .question")).to_have_count(0)
+    expect(page.locator(".source")).to_have_count(0)
+    expect(ask(page, "What can it predict?")).not_to_contain_text("Asked as:")
+
+
+def test_hostile_papers_and_questions_are_shown_and_do_nothing(visit: Callable[..., Page], serve: Callable[[Assistant], str], tmp_path: Path) -> None:
+    attack = "<img src=x onerror=alert(1)><script>alert(2)</script>${alert(3)}{{alert(4)}}\"' onfocus=alert(5) autofocus [1](javascript:alert(6))"
+    abstract = f"We study zebra migration with {attack} in the savannah. Zebra herds follow the rain over 300 km of savannah."
+    paper = {
+        "title": f"Zebras {attack}",
+        "abstract": abstract,
+        "authors": [f"Eve {attack}"],
+        "venue": f"Zoo {attack}",
+        "year": 2024,
+        "url": "javascript:alert(7)",
+    }
+    (tmp_path / "hostile.jsonl").write_text(json.dumps(paper))
+    hostile = Assistant(Settings.load(home=tmp_path / "home", mode="extractive", collection="hostile"))
+    hostile.ingest([tmp_path / "hostile.jsonl"])
+    page = visit(serve(hostile))
+    answer = ask(page, f"How far do zebra herds follow the rain in the savannah? {attack}")
+    expect(page.locator("#log .question")).to_contain_text(attack)
+    answer.locator(".chip").first.click()
+    expect(page.locator(".source .abstract")).to_have_text(abstract)
+    expect(page.locator(".source h3")).to_contain_text(f"Zebras {attack}")
+    expect(page.locator(".source a, #desk img, #desk script, [onerror], [onfocus], [autofocus]")).to_have_count(0)
+
+
+def test_the_browser_itself_refuses_other_hosts(browser: Browser, url: str) -> None:
+    """Were something to slip through, the page's policy has the browser refuse it."""
+    page = browser.new_page()
+    page.goto(url)
+    page.get_by_label("Question").wait_for()
+    refused = page.evaluate(
+        """() => new Promise((resolve) => {
+            document.addEventListener("securitypolicyviolation", (event) => resolve(event.blockedURI), { once: true });
+            new Image().src = "http://192.0.2.1/pixel.png";
+            setTimeout(() => resolve("not refused"), 3000);
+        })"""
+    )
+    page.close()
+    assert refused == "http://192.0.2.1/pixel.png"
+
+
+def test_the_server_calls_no_other_host(visit: Callable[..., Page], assistant: Assistant, serve: Callable[[Assistant], str]) -> None:
+    called: list[Any] = []
+    listening = [True]
+
+    def hear(event: str, arguments: tuple[Any, ...]) -> None:
+        if listening and event == "socket.connect" and isinstance(arguments[1], tuple):
+            called.append(arguments[1][0])
+
+    sys.addaudithook(hear)  # cannot be taken out again, so it is told to stop hearing
+    ask(visit(serve(assistant)), FACT)
+    listening.clear()
+    assert set(called) <= {"127.0.0.1", "::1"}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_page(visit: Callable[..., Page], url: str, width: int, scheme: str) -> None:
+    page = visit(url, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    answer = ask(page, f"{FACT} {'x' * 400}")
+    answer.locator(".chip").first.hover()
+    expect(answer.get_by_role("tooltip").first).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert page.evaluate("document.body.classList.contains('dark')") is (scheme == "dark")
+    expect(page.get_by_label("Question")).to_be_in_viewport()
+
+
+def test_roles_and_names_for_those_who_hear_the_page(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, FACT)
+    paper = told(assistant, FACT).sources[0].paper
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ask abstracts")
+    expect(page.get_by_role("log", name="Conversation")).to_contain_text(FACT)
+    expect(page.get_by_role("region", name="Sources").get_by_role("article", name=f"Source 1: {paper.label}")).to_be_visible()
+    expect(answer.get_by_role("button", name=f"[1] {paper.label}: show the source").first).to_be_visible()
+    expect(page.locator("#status [role=status]")).to_contain_text("Answered from 1 source.")
+
+
+def _tab_to(page: Page, target: Locator, key: str) -> None:
+    """Walks by keyboard until the target has the focus."""
+    for _ in range(30):
+        page.keyboard.press(key)
+        if target.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError("the keyboard does not get there")

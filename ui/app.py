@@ -1,0 +1,189 @@
+"""The page's layout and wiring in Gradio, and the server that shows it.
+
+Nothing on the page comes from another host: analytics are off (in `ui/__init__.py`), fonts are the system's, sharing is off unless asked for,
+and a content security policy has the browser refuse the rest.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from rag.assistant import Assistant
+from rag.errors import AskError
+from ui import handlers, render
+from ui.handlers import Chat, View
+
+TITLE = "Ask abstracts"
+#: Questions answered at once; more wait in Gradio's queue. Local search keeps one core busy, a language model mostly waits.
+AT_ONCE = 8
+#: Threads for them, and for questions that were stopped while their language model is still silent.
+THREADS = 32
+#: Characters the question box takes; the assistant refuses longer ones.
+LONGEST_QUESTION = 5_000
+#: Seconds between looks at whether the server is still up.
+WATCH_EVERY_S = 0.5
+
+HERE = Path(__file__).parent
+#: `unsafe-inline` and `unsafe-eval` are what Gradio's own page needs; the point is that nothing is loaded from or sent to another host.
+POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; base-uri 'self'; form-action 'self'; object-src 'none'"
+HEAD = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
+
+
+def build(assistant: Assistant) -> gr.Blocks:
+    """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
+    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ask")
+    papers = assistant.papers()
+    page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
+    with page:
+        chat = gr.State(Chat())
+        with gr.Row(elem_id="masthead"):
+            _html(render.header(papers, assistant.disclosure(), assistant.settings).markup)
+            new = gr.Button("New chat", elem_id="new", size="sm")
+        with gr.Row(elem_id="desk"):
+            with gr.Column(elem_id="talk"):
+                with gr.Column(elem_id="scroller"):
+                    log = _html(
+                        "",
+                        elem_id="log",
+                        html_template='<div role="log" aria-label="Conversation">${value}</div>',
+                        js_on_load=(HERE / "page.js").read_text("utf-8"),
+                    )
+                    draft = _html("", elem_id="draft", html_template='<p class="aside">Not checked yet:</p><p class="draft">${value}</p>')
+                    status = _html("", elem_id="status", html_template='<div role="status">${value}</div>')
+                    with gr.Column(elem_id="examples"):
+                        _html(render.welcome().markup)
+                        examples = [gr.Button(question, size="sm") for question in handlers.examples(papers)]
+                with gr.Row(elem_id="composer"):
+                    box = gr.Textbox(
+                        label="Question",
+                        show_label=False,
+                        container=False,
+                        placeholder="Ask a question",
+                        lines=1,
+                        max_lines=6,
+                        max_length=LONGEST_QUESTION,
+                        elem_id="question",
+                        html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
+                    )
+                    ask = gr.Button("Ask", variant="primary", elem_id="ask", min_width=72)
+                    stop = gr.Button("Stop", elem_id="stop", min_width=72)
+            with gr.Column(elem_id="shelf"):
+                sources = _html(
+                    render.no_sources().markup,
+                    elem_id="sources",
+                    html_template='<section aria-label="Sources">${value}</section>',
+                    js_on_load="watch('value', () => element.querySelector('.lit')?.focus());",
+                )
+
+        parts: list[Any] = [chat, log, status, draft, sources, box]
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        running: dict[str, Any] = quiet | {"concurrency_limit": AT_ONCE, "concurrency_id": "ask"}
+
+        async def run(question: str, state: Chat) -> AsyncIterator[list[Any]]:
+            async with aclosing(handlers.ask(assistant, pool, question, state)) as views:
+                async for view in views:
+                    yield _updates(view)
+
+        def show_sources(state: Chat, event: gr.EventData) -> list[Any]:
+            wanted = [event._data.get(name) for name in ("turn", "n")]
+            return _updates(handlers.select(state, *wanted) if all(isinstance(x, int) for x in wanted) else View(state))
+
+        asked = [gr.on([box.submit, ask.click], run, [box, chat], parts, **running)]
+        asked += [example.click(run, [example, chat], parts, **running) for example in examples]
+        stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
+        new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
+        log.select(show_sources, chat, parts, **quiet)
+    return page
+
+
+def launch(page: gr.Blocks, host: str, port: int, share: bool = False) -> str:
+    """Starts the server in the background and returns its address.
+
+    Raises:
+        AskError: nothing can listen at that host and port.
+    """
+    _refuse_if_taken(host, port)
+    # Gradio asks its own address once while starting; that must not go through a proxy.
+    os.environ["NO_PROXY"] = ",".join(x for x in (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "localhost,127.0.0.1", host) if x)
+    page.queue(api_open=False).launch(
+        server_name=host,
+        server_port=port,
+        share=share,
+        prevent_thread_lock=True,
+        quiet=True,
+        theme=_theme(),
+        css_paths=HERE / "page.css",
+        head=HEAD,
+        footer_links=[],
+        run_history=False,
+        enable_monitoring=False,
+        mcp_server=False,
+        ssr_mode=False,
+    )
+    return str(page.local_url)
+
+
+def serve(assistant: Assistant, host: str, port: int, share: bool) -> None:
+    """Shows the page until it is interrupted. Prints nothing.
+
+    Raises:
+        AskError: nothing can listen at that host and port.
+    """
+    _refuse_if_taken(host, port)
+    page = build(assistant)
+    launch(page, host, port, share)
+    try:
+        while page.is_running:
+            time.sleep(WATCH_EVERY_S)
+    finally:
+        page.close(verbose=False)
+
+
+def _html(value: str, **options: Any) -> gr.HTML:
+    """A part of the page, without Gradio's typography."""
+    return gr.HTML(value, apply_default_css=False, **({"js_on_load": None} | options))
+
+
+def _theme() -> gr.themes.Base:
+    """Gradio's default with the system's fonts and a button dark enough for white text (contrast 5.5)."""
+    theme = gr.themes.Default(
+        primary_hue="teal", neutral_hue="slate", font=("ui-sans-serif", "system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")
+    )
+    fills = (
+        "button_primary_background_fill",
+        "button_primary_background_fill_dark",
+        "button_primary_background_fill_hover",
+        "button_primary_background_fill_hover_dark",
+    )
+    return theme.set(**dict(zip(fills, ("*primary_700", "*primary_700", "*primary_800", "*primary_600"), strict=True)))
+
+
+def _updates(view: View) -> list[Any]:
+    """A view as Gradio's outputs, in the order of `parts`."""
+    shown = (view.log, view.status, view.draft, view.sources)
+    return [view.chat, *(gr.skip() if part is None else part.markup for part in shown), gr.skip() if view.box is None else view.box]
+
+
+def _refuse_if_taken(host: str, port: int) -> None:
+    """Binds once: Gradio itself says of every failure that no port is free."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (socket.gaierror, UnicodeError) as error:
+        raise AskError(f"The host {host} is not known.", "Pass --host 127.0.0.1, or an address of this machine.") from error
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise AskError(f"Port {port} of {host} is in use.", f"Pass another one, such as --port {port + 1}, or end what is using it.") from error
+        raise AskError(f"Nothing can listen at port {port} of {host}: {error.strerror}.", "Pass --host 127.0.0.1 and a --port above 1023.") from error

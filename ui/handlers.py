@@ -1,0 +1,132 @@
+"""What the page does: functions from (question, conversation) to what changes on it. They know nothing of Gradio.
+
+A conversation belongs to one open page; it goes in and comes out as a value, so two browsers cannot meet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Generator, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import cast
+
+from rag.assistant import Assistant
+from rag.errors import AskError
+from rag.records import Answer, Delta, Event, Paper, Progress, Turn
+from ui import render
+from ui.markup import NOTHING, Html, text
+
+logger = logging.getLogger(__name__)
+
+#: Questions that suit the bundled abstracts, each with the beginning of the title of a paper that has to be there for it.
+SEED_EXAMPLES = (
+    ("Get More with LESS", "Which papers compress the KV cache?"),
+    ("DiffDA", "What resolution does DiffDA reach?"),
+    ("BrainLM", "How much fMRI data was BrainLM trained on?"),
+    ("BiLLM", "How does BiLLM quantize weights?"),
+    ("ClimODE", "Which papers forecast weather or climate?"),
+    ("DiffDA", "Which papers study honey bees?"),
+)
+EXAMPLES = len(SEED_EXAMPLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A conversation: turns for follow-ups, answers for their sources, what the log shows, and the question under way with its unchecked text."""
+
+    turns: tuple[Turn, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    log: Html = NOTHING
+    question: str = ""
+    draft: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The conversation and what changes on the page; `None` leaves a part as it is. `box` is the text in the question box."""
+
+    chat: Chat
+    log: Html | None = None
+    status: Html | None = None
+    draft: Html | None = None
+    sources: Html | None = None
+    box: str | None = None
+
+
+async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -> AsyncGenerator[View, None]:
+    """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for."""
+    question = question.strip()
+    if not question:
+        return
+    chat = replace(chat, log=chat.log + render.question(question), question=question, draft="")
+    yield View(chat, log=chat.log, status=render.working("Starting"), draft=NOTHING, box="")
+    given: Answer | None = None
+    ending = NOTHING
+    try:
+        stream = cast("Generator[Event, None, None]", assistant.stream(question, history=chat.turns))  # closable, as generators are
+        async with aclosing(_events(stream, pool)) as events:
+            async for event in events:
+                match event:
+                    case Progress(stage=stage):
+                        yield View(chat, status=render.working(stage))
+                    case Delta(text=piece):
+                        chat = replace(chat, draft=chat.draft + piece)
+                        yield View(chat, draft=text(chat.draft))
+                    case Answer():
+                        given = event
+                        ending = render.answer(event, len(chat.answers))
+                        chat = replace(chat, turns=(*chat.turns, assistant.turn(event)), answers=(*chat.answers, event))
+    except AskError as error:
+        ending = render.failure(error.message, error.hint)
+    except Exception:
+        logger.exception("a question failed")
+        ending = render.failure("Something went wrong that should not have.", "Ask again; if it happens again, the server's log says more.")
+    chat = replace(chat, log=chat.log + ending, question="", draft="")
+    shown = render.sources(given, len(chat.answers) - 1) if given else None
+    yield View(chat, log=chat.log, status=render.done(given), draft=NOTHING, sources=shown)
+
+
+def stop(chat: Chat) -> View:
+    """After the running question was ended: says so, and keeps its unchecked text apart. Nothing changes if it had just been answered."""
+    if not chat.question:
+        return View(chat)
+    chat = replace(chat, log=chat.log + render.stopped(chat.draft), question="", draft="")
+    return View(chat, log=chat.log, status=render.done(None), draft=NOTHING)
+
+
+def forget() -> View:
+    """A new conversation."""
+    return View(Chat(), log=NOTHING, status=NOTHING, draft=NOTHING, sources=render.no_sources(), box="")
+
+
+def select(chat: Chat, turn: int, n: int) -> View:
+    """Shows the sources of an earlier answer with one of them lit. The numbers come from a browser: those that fit nothing change nothing."""
+    if not 0 <= turn < len(chat.answers):
+        return View(chat)
+    return View(chat, sources=render.sources(chat.answers[turn], turn, n))
+
+
+def examples(papers: Sequence[Paper]) -> tuple[str, ...]:
+    """Questions to click that this collection can take: written ones for the bundled abstracts, else one each for papers spread over it."""
+    titles = [paper.title for paper in papers if paper.title]
+    if all(any(title.startswith(needed) for title in titles) for needed, _ in SEED_EXAMPLES):
+        return tuple(question for _, question in SEED_EXAMPLES)
+    step = max(1, len(titles) // EXAMPLES)
+    return tuple(f"What does “{title}” propose?" for title in titles[::step][:EXAMPLES])
+
+
+async def _events(stream: Generator[Event, None, None], pool: Executor) -> AsyncGenerator[Event, None]:
+    """A blocking stream step by step on a thread, so that Stop is heard while a language model is silent.
+
+    When it is left early, the stream is closed as soon as its running step returns: a generator cannot be closed while it runs.
+    """
+    step = pool.submit(next, stream, None)
+    try:
+        while (event := await asyncio.wrap_future(step)) is not None:
+            yield event
+            step = pool.submit(next, stream, None)
+    finally:
+        step.add_done_callback(lambda _: stream.close())

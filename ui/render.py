@@ -1,0 +1,188 @@
+"""Records to safe HTML: pure functions. Chips and highlights come from the data, never from searching a text for "[1]"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rag.records import Answer, Outcome, Paper, Quote, Sentence, Source, Support
+from rag.settings import Settings
+from ui.markup import Html, element, is_web_address, join, text
+
+VERDICTS: dict[Outcome, str] = {"answered": "", "not_in_abstract": "Declined: not in the abstract", "no_paper": "Declined: no paper here fits"}
+HEDGED = "Uncertain"
+SUPPORT: dict[Support, str] = {"supported": "", "unsupported": "Not supported", "uncited": "No source"}
+WELCOME = "Each sentence of an answer carries a number that opens the exact words behind it. Ask in your own words, or begin with one of these:"
+CONNECT = " Set OPENAI_API_KEY or OPENAI_BASE_URL to let a language model write them."
+
+
+def header(papers: Sequence[Paper], disclosure: str | None, settings: Settings) -> Html:
+    """The top of the page: what the collection holds, who answers, and whether questions leave this machine."""
+    places = Counter(place for paper in papers if (place := _venue(paper)))
+    held = ", ".join(f"{place} ({count})" for place, count in sorted(places.items(), key=lambda item: (-item[1], item[0])))
+    here = "No language model is called: answers quote the abstracts, and questions stay on this server." + (CONNECT if settings.mode == "auto" else "")
+    return element(
+        "header",
+        element("h1", "Ask abstracts"),
+        element("p", _count(len(papers), "abstract"), ": " if held else None, held, class_="held"),
+        element("p", element("strong", _mode(settings.effective_mode, settings.model)), " ", disclosure or here, class_="who"),
+        class_="masthead",
+    )
+
+
+def welcome() -> Html:
+    """What a first question needs to know."""
+    return element("p", WELCOME, class_="welcome")
+
+
+def question(asked: str) -> Html:
+    """What the user asked."""
+    return element("div", element("span", "You asked: ", class_="spoken"), asked, class_="question")
+
+
+def answer(given: Answer, turn: int) -> Html:
+    """A checked answer; `turn` is its place in the conversation from 0, which makes its ids unique."""
+    verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
+    by_number = {source.n: source for source in given.sources}
+    said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
+    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind == "list" and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
+    return element(
+        "article",
+        element("p", verdict, class_="verdict") if verdict else None,
+        element("p", "Asked as: ", given.standalone_question, class_="aside") if given.standalone_question not in ("", given.question) else None,
+        element("p", given.lead, class_="lead") if given.lead else None,
+        element(tag, *parts, class_="claims") if said else None,
+        _nearest(given) if given.nearest else None,
+        element("ul", *(element("li", notice) for notice in given.notices), class_="notices", aria_label="Notices") if given.notices else None,
+        element("p", " · ".join(_facts(given)), class_="aside"),
+        id=f"answer-{turn}",
+        class_=f"answer {given.outcome}{' hedged' if given.hedged else ''}",
+        tabindex=-1,
+    )
+
+
+def failure(message: str, hint: str) -> Html:
+    """A question that got no answer: what happened, and what to do."""
+    return element("article", element("p", "No answer", class_="verdict"), element("p", message, " ", hint), class_="answer failed")
+
+
+def stopped(draft: str) -> Html:
+    """A question that was stopped, with what had been written of its answer."""
+    words = "Stopped. What had been written was not checked:" if draft else "Stopped before an answer was written."
+    return element("article", element("p", words, class_="verdict"), element("p", draft, class_="draft") if draft else None, class_="answer failed")
+
+
+def working(stage: str) -> Html:
+    """What is being done now. The class `busy` turns Ask into Stop."""
+    return element("p", stage, "…", class_="busy")
+
+
+def done(given: Answer | None) -> Html:
+    """How it ended, for those who hear the page."""
+    return element("p", VERDICTS[given.outcome] or f"Answered from {_count(len(given.sources), 'source')}." if given else "No answer.", class_="spoken")
+
+
+def no_sources(words: str = "The papers behind an answer appear here, with the words it rests on highlighted.") -> Html:
+    """The sources panel when there is nothing to show."""
+    return element("div", element("h2", "Sources"), element("p", words, class_="aside"), class_="sources")
+
+
+def sources(given: Answer, turn: int, lit: int | None = None) -> Html:
+    """The sources of an answer, each with its whole abstract; `lit` is the number of the one to light up."""
+    if not given.sources:
+        return no_sources("This answer has no source.")
+    cards = (_source(source, given, turn, source.n == lit) for source in given.sources)
+    return element("div", element("h2", "Sources"), element("p", "for “", given.question, "”", class_="aside"), *cards, class_="sources")
+
+
+def highlight(whole: str, quotes: Iterable[Quote]) -> Html:
+    """A text with the quoted spans in `<mark>`; spans that overlap or touch become one, and no character is lost or doubled."""
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted((q.start, q.end) for q in quotes):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end))
+        else:
+            spans.append((start, end))
+    ends = [0, *(end for _, end in spans)]
+    marked = (join([whole[before:start], element("mark", whole[start:end])]) for before, (start, end) in zip(ends, spans, strict=False))
+    return join([*marked, whole[ends[-1] :]])
+
+
+def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
+    """One source: number, title, authors, where it was, the abstract, and the way back to the sentence that cites it."""
+    paper, origin = source.paper, source.paper.origins[0]
+    cited_at = next((f"-{place}" for place, sentence in enumerate(given.sentences) if source.n in sentence.citations), "")
+    back = {"data_goto": f"answer-{turn}{cited_at}", "aria_label": f"Back to the answer from source {source.n}"}
+    return element(
+        "article",
+        element("h3", element("span", f"[{source.n}]", class_="number"), " ", _title(paper)),
+        element("p", ", ".join(paper.authors), class_="authors") if paper.authors else None,
+        element("p", " · ".join(x for x in (_venue(paper), f"{origin.file}, abstract {origin.position}") if x), class_="aside"),
+        element("p", highlight(paper.text, source.quotes), class_="abstract"),
+        element("button", "Back to the answer", type="button", class_="back", **back),
+        id=f"source-{turn}-{source.n}",
+        class_=f"source{' lit' if lit else ''}",
+        tabindex=-1,
+        aria_label=f"Source {source.n}: {paper.label}",
+    )
+
+
+def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place: int) -> Html:
+    """A sentence with its chips and, where it is not supported, why."""
+    why = ": ".join(x for x in (SUPPORT[sentence.support], sentence.reason) if x) if SUPPORT[sentence.support] else ""
+    return element(
+        "span",
+        element("span", sentence.text, class_="words"),
+        *(part for n in sentence.citations for part in (" ", _chip(by_number[n], turn, place))),
+        element("span", " ", why, class_="why") if why else None,
+        id=f"answer-{turn}-{place}",
+        class_=f"claim {sentence.support}",
+        tabindex=-1,
+    )
+
+
+def _chip(source: Source, turn: int, place: int) -> Html:
+    """`[n]`: a button that leads to the source and tells its quotes on hover and focus."""
+    tip = f"tip-{turn}-{place}-{source.n}"
+    name = f"[{source.n}] {source.paper.label}: show the source"
+    goto: dict[str, str | int] = {"data_goto": f"source-{turn}-{source.n}", "data_turn": turn, "data_n": source.n}
+    return element(
+        "span",
+        element("button", f"[{source.n}]", type="button", class_="chip", aria_label=name, aria_describedby=tip, **goto),
+        element("span", *(element("span", "“", quote.text, "”", class_="quote") for quote in source.quotes), id=tip, class_="tip", role="tooltip"),
+        class_="cite",
+    )
+
+
+def _nearest(given: Answer) -> Html:
+    """Papers that come nearest when none is about the question."""
+    papers = (element("li", _title(hit.paper), element("span", " ", hit.paper.label, class_="aside") if hit.paper.title else None) for hit in given.nearest)
+    return element("div", element("p", "Nearest in the collection:"), element("ul", *papers), class_="nearest")
+
+
+def _facts(given: Answer) -> list[str]:
+    """How an answer came about, in a few words each."""
+    facts = [_mode(given.mode, given.model), f"confidence {given.confidence:.0%}"]
+    facts += [f"{name} {value}" for name, value in given.filters.as_dict().items()]
+    facts += [_count(len(given.sources), "source")] if given.sources else []
+    facts += [f"{sum(given.timings_ms.values()) / 1000:.1f} s"] if given.timings_ms else []
+    facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []
+    return facts
+
+
+def _mode(mode: str, model: str | None) -> str:
+    return "Extractive" if mode == "extractive" else f"LLM {model or ''}".strip()
+
+
+def _venue(paper: Paper) -> str:
+    return " ".join(str(x) for x in (paper.venue, paper.year) if x)
+
+
+def _title(paper: Paper) -> Html:
+    """A paper's title (its label where it has none), linked where it has an address."""
+    words = paper.title or paper.label
+    return element("a", words, href=paper.url, target="_blank", rel="noopener noreferrer") if is_web_address(paper.url or "") else text(words)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
