@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -57,7 +58,7 @@ def main() -> None:
         WEIGHTS.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
 
 
-def _fit(x: np.ndarray, y: np.ndarray, names: list[str]) -> dict[str, float]:
+def _fit(x: NDArray[np.float64], y: NDArray[np.float64], names: list[str]) -> dict[str, float]:
     """Logistic regression with balanced classes, its weights for the signals as they are (not standardised)."""
     scaler = StandardScaler().fit(x)
     model = LogisticRegression(C=C, class_weight="balanced").fit(scaler.transform(x), y)
@@ -65,11 +66,12 @@ def _fit(x: np.ndarray, y: np.ndarray, names: list[str]) -> dict[str, float]:
     return {"intercept": float(model.intercept_[0] - weights @ scaler.mean_), **{n: float(w) for n, w in zip(names, weights, strict=True)}}
 
 
-def _probabilities(x: np.ndarray, model: dict[str, float], names: list[str]) -> np.ndarray:
-    return 1 / (1 + np.exp(-(model["intercept"] + x @ np.array([model[n] for n in names]))))
+def _probabilities(x: NDArray[np.float64], model: dict[str, float], names: list[str]) -> NDArray[np.float64]:
+    probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-(model["intercept"] + x @ np.array([model[n] for n in names]))))
+    return probabilities
 
 
-def _report(items: list[Item], p: dict[str, np.ndarray], bars: dict[str, float]) -> None:
+def _report(items: list[Item], p: dict[str, NDArray[np.float64]], bars: dict[str, float]) -> None:
     """Rates of each outcome by group and split."""
     none = p["about"] < bars["no_paper_below"]
     silent = ~none & (p["answers"] < bars["not_in_abstract_below"])

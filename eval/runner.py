@@ -62,7 +62,10 @@ def run(assistant: Assistant, items: Sequence[Item], progress: Callable[[int, in
     for done, item in enumerate(items, start=1):
         missing = [p for p in item.papers if p not in ids]
         if missing:
-            raise InputError(f"The gold question {item.id} names {missing[0][0]} {missing[0][1]}, which is not in the collection.", "Ingest the papers that the questions are about.")
+            raise InputError(
+                f"The gold question {item.id} names {missing[0][0]} {missing[0][1]}, which is not in the collection.",
+                "Ingest the papers that the questions are about.",
+            )
         turns = history.setdefault(item.conversation, []) if item.conversation else []
         begun = time.perf_counter()
         answer = assistant.ask(item.question, history=turns)

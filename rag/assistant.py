@@ -11,14 +11,14 @@ Heavy parts are built at the first call that needs them, so that an Assistant co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
-from rag.records import Answer, Check, Evidence, Event, Filters, Hit, IngestReport, Paper, Turn
+from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import MEMORY, Sessions, stand_alone
 from rag.settings import Settings
 from rag.text import plain
@@ -65,7 +65,7 @@ class Assistant:
         filters: Filters | None = None,
         sources: int | None = None,
         mode: str | None = None,
-    ) -> Iterator[Event]:
+    ) -> Generator[Event, None, None]:
         """Answers a question: `Progress` and, from a language model, unchecked `Delta` events, then the checked `Answer`.
 
         Args:
@@ -196,11 +196,11 @@ class Assistant:
         """Whether any of some texts supports a claim; for the eval suite."""
         from rag.citations import verify_text
 
-        return verify_text(claim, texts, self._finder)
+        return verify_text(claim, texts, self.finder)
 
     def evidence(self, question: str, text: str) -> list[Evidence]:
         """The sentences of a text that bear on a question, best first; for the eval suite."""
-        return self._finder.rank(question, text)
+        return self.finder.rank(question, text)
 
     def embed(self, texts: Sequence[str]) -> int:
         """Embeds texts as an ingest does and keeps nothing; how many there were. For the bench."""
@@ -215,7 +215,7 @@ class Assistant:
         from rag.kinds import topic_of
 
         topic = topic_of(question)
-        return signals(topic, self._retriever.search(topic, self.settings.context_papers), self._finder)
+        return signals(topic, self._retriever.search(topic, self.settings.context_papers), self.finder)
 
     def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
         """The LlamaIndex query engine over this collection.
@@ -228,7 +228,7 @@ class Assistant:
         chosen = settings or self.settings
         chat = self._chat if chosen.effective_mode == "llm" else None
         defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.context_papers, fall_back=chosen.mode == "auto")
-        return AbstractsQueryEngine(self._store, self._retriever, self._finder, chat, defaults)
+        return AbstractsQueryEngine(self._store, self._retriever, self.finder, chat, defaults)
 
     @cached_property
     def _embedder(self) -> LocalEmbedding:
@@ -256,7 +256,8 @@ class Assistant:
         return HybridRetriever(self._store, self._lexical, self._embedder, self.settings.context_papers)
 
     @cached_property
-    def _finder(self) -> EvidenceFinder:
+    def finder(self) -> EvidenceFinder:
+        """Finds sentences and compares texts word by word; for the eval suite and for tests."""
         from rag.evidence import EvidenceFinder
 
         return EvidenceFinder(self._lexical, self._embedder)
@@ -269,7 +270,7 @@ class Assistant:
 
     def _renew(self) -> None:
         """Drops what was built from the papers, after they have changed."""
-        for name in ("_lexical", "_retriever", "_finder"):
+        for name in ("_lexical", "_retriever", "finder"):
             self.__dict__.pop(name, None)
 
 

@@ -1,119 +1,105 @@
-"""Printing to a terminal or a pipe. What is printed is built as `rich` text, never as its markup: abstracts are untrusted."""
+"""What a user reads: answers, sources, papers, lists. What is printed is built as `rich` text, never as its markup: abstracts are untrusted."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from rag.errors import AskError
-from rag.records import Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source
+from rag.records import Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source, Turn
+from rag.terminal import one_line
 from rag.text import safe_for_terminal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-#: A pipe has no width; wrapping its lines would only hinder the program that reads them.
-PIPE_WIDTH = 10_000
-#: Lines longer than this are tiring to read.
-MAX_WIDTH = 100
 #: Names printed before "and N more".
 AUTHORS_SHOWN = 6
 _OUTCOME_STYLE = {"answered": "green", "not_in_abstract": "yellow", "no_paper": "yellow"}
 
 
-def console_for(stream: TextIO) -> Console:
-    """A console on a stream: colours and wrapping on a terminal, plain unwrapped lines in a pipe."""
-    if stream.isatty():
-        console = Console(file=stream, highlight=False, markup=False, emoji=False)
-        console.width = min(console.width, MAX_WIDTH)
-        return console
-    return Console(file=stream, highlight=False, markup=False, emoji=False, no_color=True, width=PIPE_WIDTH, soft_wrap=True)
-
-
 def show_events(events: Iterator[Event], out: Console, err: Console) -> Answer:
     """Prints an answer as it comes: on a terminal unchecked text live, replaced by the checked answer; in a pipe the latter only."""
+    from rich.live import Live
+    from rich.status import Status
+
     answer: Answer | None = None
     written = ""
-    live = _live(out) if out.is_terminal else nullcontext(None)
-    with live as show, err.status("") if err.is_terminal else nullcontext(None) as status:
+    live = Live(console=out, transient=True)
+    status = Status("", console=err)
+    with ExitStack() as stack:
         for event in events:
-            if isinstance(event, Progress) and status:
-                status.update(Text(f"{event.stage} …"))
-            elif isinstance(event, Delta) and show:
-                if status:
-                    status.stop()
-                written += event.text
-                show(written)
-            elif isinstance(event, Answer):
+            if isinstance(event, Answer):
                 answer = event
+            elif isinstance(event, Delta) and out.is_terminal:
+                if not written:
+                    status.stop()
+                    stack.enter_context(live)
+                written += event.text
+                live.update(_tail(written, out))
+            elif isinstance(event, Progress) and err.is_terminal and not written:
+                status.update(Text(one_line(event.stage)))
+                stack.enter_context(status)
     assert answer is not None, "a stream of events ends with an answer"
     show_answer(answer, out)
     return answer
 
 
-@contextmanager
-def _live(out: Console) -> Iterator[Callable[[str], None]]:
-    """A region of the terminal that shows unchecked text dimly and is gone afterwards."""
-    from rich.live import Live
-
-    with Live(console=out, transient=True, refresh_per_second=30, vertical_overflow="visible") as region:
-        yield lambda text: region.update(Text(safe_for_terminal(text), style="dim"))
+def _tail(text: str, out: Console) -> Text:
+    """The end of a text, as much as a terminal can take back: what has scrolled out of it could not be replaced."""
+    lines = Text(safe_for_terminal(text), style="dim").wrap(out, out.width)
+    return Text("\n").join(lines[-max(1, out.height - 1) :])
 
 
 def show_answer(answer: Answer, out: Console) -> None:
     """The answer, how it was made, and its numbered sources with their quotes."""
     if answer.standalone_question != answer.question:
-        out.print(Text(f"Understood as: {_safe(answer.standalone_question)}", style="dim"))
+        out.print(Text(f"Understood as: {one_line(answer.standalone_question)}", style="dim"))
     if answer.kind == "list" and answer.sentences:
         if answer.lead:
-            out.print(Text(_safe(answer.lead), style="yellow" if answer.hedged else "bold"))
+            out.print(Text(one_line(answer.lead), style="yellow" if answer.hedged else "bold"))
         for sentence in answer.sentences:
             line = Text("• ")
             line.append_text(_sentence(sentence))
             out.print(line)
     else:
-        text = Text(_safe(answer.lead), style=_OUTCOME_STYLE[answer.outcome] if answer.outcome != "answered" or answer.hedged else "")
+        text = Text(one_line(answer.lead), style=_OUTCOME_STYLE[answer.outcome] if answer.outcome != "answered" or answer.hedged else "")
         for sentence in answer.sentences:
             text.append(" " if text else "")
             text.append_text(_sentence(sentence))
         out.print(text)
     for notice in answer.notices:
-        out.print(Text(f"Note: {_safe(notice)}", style="yellow"))
+        out.print(Text(f"Note: {one_line(notice)}", style="yellow"))
     out.print(Text(_footer(answer), style="dim"))
     for source in answer.sources:
         show_source(source, out)
     if answer.nearest:
         out.print(Text("\nNearest, though not about this:", style="dim"))
         for hit in answer.nearest:
-            out.print(Text(f"  {_safe(hit.paper.title or hit.paper.label)} ({_safe(hit.paper.label)})", style="dim"))
+            out.print(Text(f"  {one_line(hit.paper.title or hit.paper.label)} ({one_line(hit.paper.label)})", style="dim"))
 
 
 def show_source(source: Source, out: Console) -> None:
     """One numbered source: title, authors, venue, link, and the verbatim words that support the answer."""
     p = source.paper
     out.print()
-    out.print(Text.assemble((f"[{source.n}] ", "bold cyan"), (_safe(p.title or p.label), "bold")))
+    out.print(Text.assemble((f"[{source.n}] ", "bold cyan"), (one_line(p.title or p.label), "bold")))
     _indented(_who(p), out, "")
     if p.url:
-        _indented(_safe(p.url), out, "cyan")
+        _indented(one_line(p.url), out, "cyan")
     for quote in source.quotes:
-        _indented(f"“{_safe(quote.text)}”", out, "italic")
+        _indented(f"“{one_line(quote.text)}”", out, "italic")
 
 
 def show_paper(paper: Paper, out: Console) -> None:
     """A paper whole."""
-    out.print(Text(_safe(paper.title or paper.label), style="bold"))
+    out.print(Text(one_line(paper.title or paper.label), style="bold"))
     out.print(Text(_who(paper)))
     if paper.url:
-        out.print(Text(_safe(paper.url), style="cyan"))
+        out.print(Text(one_line(paper.url), style="cyan"))
     origins = ", ".join(f"{o.file} {o.position}" + (f" ({o.source_id})" if o.source_id else "") for o in paper.origins)
-    out.print(Text(f"{paper.id} · {_safe(origins)}", style="dim"))
+    out.print(Text(f"{paper.id} · {one_line(origins)}", style="dim"))
     out.print()
     out.print(Text(safe_for_terminal(paper.text)))
 
@@ -122,13 +108,13 @@ def show_hits(hits: Iterable[Hit], out: Console) -> None:
     """Ranked papers, one a line."""
     for rank, hit in enumerate(hits, start=1):
         p = hit.paper
-        out.print(Text.assemble((f"{rank:>3}. ", "bold cyan"), _safe(p.title or p.text[:80]), (f"  {_safe(p.label)}  {p.id}", "dim")))
+        out.print(Text.assemble((f"{rank:>3}. ", "bold cyan"), one_line(p.title or p.text[:80]), (f"  {one_line(p.label)}  {p.id}", "dim")))
 
 
 def show_report(report: IngestReport, out: Console, err: Console) -> None:
     """What an ingest did, and what it left out."""
     for notice in report.notices:
-        err.print(Text(f"Note: {_safe(notice)}", style="yellow"))
+        err.print(Text(f"Note: {one_line(notice)}", style="yellow"))
     total = report.added + report.updated + report.unchanged
     out.print(f"{total:,} papers read: {report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged.")
 
@@ -139,70 +125,54 @@ def show_checks(checks: Iterable[Check], out: Console) -> bool:
     for check in checks:
         well &= check.ok
         mark = ("ok  ", "green") if check.ok else ("FAIL", "bold red")
-        out.print(Text.assemble(mark, f" {check.name}: {_safe(check.detail)}"))
+        out.print(Text.assemble(mark, f" {check.name}: {one_line(check.detail)}"))
         if not check.ok and check.hint:
-            _indented(_safe(check.hint), out, "")
+            _indented(one_line(check.hint), out, "")
     return well
 
 
-def show_error(error: AskError, err: Console) -> None:
-    """What happened, and what to do."""
-    err.print(Text.assemble(("Error: ", "bold red"), _safe(error.message)))
-    if error.hint:
-        err.print(Text(_safe(error.hint)))
+def show_status(found: Mapping[str, Any], out: Console) -> None:
+    """What is here, one property a line."""
+    for name, value in found.items():
+        told = ", ".join(f"{k} ({v})" for k, v in value.items()) if isinstance(value, Mapping) else ", ".join(value) if isinstance(value, list) else value
+        out.print(Text(f"{name}: {one_line(str('none' if told in (None, '') else told))}"))
 
 
-@contextmanager
-def indexing_progress(err: Console, what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on a terminal; elsewhere one line when indexing begins."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    if not err.is_terminal:
-        said: list[int] = []
-
-        def once(done: int, total: int) -> None:
-            if not said:
-                err.print(f"{what} ({total:,} papers) …")
-                said.append(total)
-
-        yield once
-        return
-    with Bar(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=err, transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+def show_session(name: str, turns: Sequence[Turn], out: Console) -> None:
+    """A saved conversation in one line."""
+    last = f", last “{one_line(turns[-1].question)}”" if turns else ""
+    out.print(Text(f"{one_line(name)}: {len(turns)} question{'' if len(turns) == 1 else 's'}{last}"))
 
 
-def forgiving(stream: TextIO) -> TextIO:
-    """A stream that replaces what its encoding cannot show, instead of failing on it."""
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
-    return stream
+def show_disclosure(told: str | None, err: Console) -> None:
+    """Who will see the questions, before anyone does."""
+    if told:
+        err.print(Text(one_line(told)))
 
 
-def out_and_err() -> tuple[Console, Console]:
-    """Consoles on standard output and standard error."""
-    return console_for(forgiving(sys.stdout)), console_for(forgiving(sys.stderr))
+def show_bibtex(entries: str) -> None:
+    """BibTeX entries on standard output."""
+    print(safe_for_terminal(entries), end="", flush=True)  # noqa: T201  # this is the command line
 
 
 def _sentence(sentence: Sentence) -> Text:
     """A sentence, its citation numbers, and if it is not supported, why."""
-    text = Text(_safe(sentence.text), style="" if sentence.support == "supported" else "yellow")
+    text = Text(one_line(sentence.text), style="" if sentence.support == "supported" else "yellow")
     for n in sentence.citations:
         text.append(f" [{n}]", style="bold cyan")
     if sentence.support != "supported":
-        text.append(f" ({sentence.support}: {_safe(sentence.reason)})", style="bold yellow")
+        text.append(f" ({sentence.support}: {one_line(sentence.reason)})", style="bold yellow")
     return text
 
 
 def _footer(answer: Answer) -> str:
     """How the answer was made, in one line."""
-    by = f"written by {_safe(answer.model)} and checked" if answer.model else "quoted word for word, no language model"
+    by = f"written by {one_line(answer.model)} and checked" if answer.model else "quoted word for word, no language model"
     if answer.outcome == "no_paper":
-        by = f"declined by {_safe(answer.model)}" if answer.model else "declined without a language model"
+        by = f"declined by {one_line(answer.model)}" if answer.model else "declined without a language model"
     parts = [by, f"confidence {answer.confidence:.2f}"]
     if answer.filters.as_dict():
-        parts.append(", ".join(f"{k} {_safe(str(v))}" for k, v in answer.filters.as_dict().items()))
+        parts.append(", ".join(f"{k} {one_line(str(v))}" for k, v in answer.filters.as_dict().items()))
     if answer.usage:
         parts.append(f"{answer.usage.prompt_tokens + answer.usage.completion_tokens:,} tokens")
     return f"— {' · '.join(parts)}"
@@ -214,14 +184,9 @@ def _who(paper: Paper) -> str:
     if len(paper.authors) > AUTHORS_SHOWN:
         shown.append(f"and {len(paper.authors) - AUTHORS_SHOWN} more")
     where = " ".join(str(x) for x in (paper.venue, paper.year) if x)
-    return _safe(" · ".join(x for x in (", ".join(shown), where) if x) or paper.label)
+    return one_line(" · ".join(x for x in (", ".join(shown), where) if x) or paper.label)
 
 
 def _indented(text: str, out: Console, style: str) -> None:
     """A block four columns in; in a pipe one long line."""
     out.print(Padding(Text(text, style=style), (0, 0, 0, 4)) if out.is_terminal else Text(f"    {text}"))
-
-
-def _safe(text: str) -> str:
-    """Untrusted text in one line, without escape sequences."""
-    return " ".join(safe_for_terminal(text).split())

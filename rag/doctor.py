@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import numpy as np
 
 from rag.embeddings import LocalEmbedding
 from rag.errors import AskError
@@ -18,6 +21,8 @@ from rag.store import Store
 #: What pyproject.toml asks for, and what Chroma asks of SQLite.
 MIN_PYTHON = (3, 11)
 MIN_SQLITE = (3, 35, 0)
+#: More than a block of any file system, so that a full disk shows.
+PROBE_BYTES = 65_536
 
 
 def examine(settings: Settings, store: Store, embedder: LocalEmbedding) -> Iterator[Check]:
@@ -49,15 +54,17 @@ def _sqlite() -> Check:
 
 
 def _home(home: Path) -> Check:
-    """Writes a file where the index goes, since permissions alone do not tell (a full disk, a read-only mount)."""
+    """Writes a file where the index goes, since permissions alone do not tell (a full disk, a read-only mount); makes no folder."""
+    where = next(folder for folder in (home, *home.parents) if folder.exists())
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=home) as file:
-            file.write(b"x" * 4096)
+        with tempfile.NamedTemporaryFile(dir=where) as file:
+            file.write(b"x" * PROBE_BYTES)
             file.flush()
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return Check("home folder", False, f"the disk of {home} is full", "Free some space, or set ASK_HOME to a folder on another disk.")
         return Check("home folder", False, f"{home} cannot be written to: {error.strerror}", "Set ASK_HOME to a folder that you may write to.")
-    return Check("home folder", True, f"{home} can be written to")
+    return Check("home folder", True, f"{home} {'can be written to' if where == home else 'can be made'}")
 
 
 def _model(embedder: LocalEmbedding) -> Check:
@@ -66,11 +73,15 @@ def _model(embedder: LocalEmbedding) -> Check:
 
 
 def _index(store: Store) -> Check:
+    """Reads the papers, and searches both collections once, since their vectors lie in files of their own."""
     if not store.exists:
         return Check("index", True, "none yet; the first question or `ask ingest` makes it")
     store.check_stamp()
-    papers = len(store.papers)
-    passages = sum(store.passage_counts.values())
+    probe = np.full(int(store.stamp["dimension"]), 1.0, dtype=np.float32)
+    found = {paper_id for paper_id, _ in (*store.nearest_papers(probe, 1), *store.nearest_passages(probe, 1))}
+    papers, passages = len(store.papers), sum(store.passage_counts.values())
+    if papers and not found:
+        return Check("index", False, f"{papers:,} papers, but a search finds none", f"Delete {store.folder} and add your files again.")
     return Check("index", True, f"{papers:,} papers, {passages:,} sentences, made by {store.stamp['embedder']}")
 
 

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from typing import Any
 
 from rag.records import Answer, Hit, Paper, Source
 from rag.text import plain, tokens
 
-_SPECIAL = re.compile(r"(?<!\\)([&%#_])")
+#: Inline mathematics after Pandoc's rule, so that "$5 and $10" stays money.
+_FORMULA = re.compile(r"(?<!\\)\$(?=\S)(?:\\.|[^$\\])+(?<!\s)\$(?!\d)")
+_ESCAPES = str.maketrans(
+    {
+        **{c: f"\\{c}" for c in "&%$#_"},
+        "\\": r"\textbackslash{}",
+        "{": r"\textbraceleft{}",
+        "}": r"\textbraceright{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+#: Braces would end the field, whatever the style does with addresses.
+_IN_URL = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C"})
+_NO_KEY = re.compile(r"[^a-z0-9]")
 
 
 def answer_object(answer: Answer) -> dict[str, Any]:
@@ -45,20 +60,18 @@ def search_object(query: str, hits: Sequence[Hit]) -> dict[str, Any]:
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """One entry a paper, keys made of surname, year and first long title word, unique within the list."""
+    """One entry a paper, in the order given, with keys unique within the list: surname, year, first long word of the title."""
     entries, used = [], set[str]()
     for paper in papers:
-        surname = tokens(paper.authors[0].split()[-1])[:1] if paper.authors and paper.authors[0].split() else []
-        word = next((t for t in tokens(paper.title or "") if len(t) > 3 and t.isalnum()), "")
-        base = "".join((*surname, str(paper.year or ""), word)) or paper.id
-        key = next(k for k in (base, *(f"{base}{c}" for c in "bcdefghijklmnopqrstuvwxyz"), f"{base}{paper.id}") if k not in used)
+        base = _key(paper)
+        key = next(k for k in chain((base,), (f"{base}-{n}" for n in count(2))) if k not in used)
         used.add(key)
         fields = {
-            "title": f"{{{_latex(paper.title)}}}" if paper.title else None,
-            "author": " and ".join(_latex(a) for a in paper.authors) or None,
-            "booktitle": _latex(paper.venue) if paper.venue else None,
-            "year": str(paper.year) if paper.year else None,
-            "url": paper.url,
+            "title": f"{{{_latex(paper.title)}}}" if paper.title else "",  # the second pair of braces keeps its capitals
+            "author": " and ".join(_name(a) for a in paper.authors),
+            "booktitle": _latex(paper.venue or ""),
+            "year": str(paper.year or ""),
+            "url": (paper.url or "").translate(_IN_URL),
         }
         body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
         entries.append(f"@{'inproceedings' if paper.venue else 'misc'}{{{key},\n{body}}}\n")
@@ -85,8 +98,40 @@ def _source_object(source: Source) -> dict[str, Any]:
     }
 
 
+def _key(paper: Paper) -> str:
+    """What a reader would call the paper, in the letters that every BibTeX takes; its id where nothing of that is known."""
+    surname = paper.authors[0].partition(",")[0].split()[-1:] if paper.authors else []
+    words = [w for t in tokens(paper.title or "") if len(w := _NO_KEY.sub("", t)) > 3]
+    return "".join((*(_NO_KEY.sub("", "".join(tokens(s))) for s in surname), str(paper.year or ""), *words[:1])) or paper.id
+
+
+def _name(author: str) -> str:
+    """A name as BibTeX takes names apart; one that it would take apart wrongly (an "and", three commas) is kept whole in braces."""
+    name = _latex(author)
+    return f"{{{name}}}" if re.search(r"\band\b", name, re.IGNORECASE) or name.count(",") > 2 else name
+
+
 def _latex(text: str) -> str:
-    """A text safe inside BibTeX braces: special characters escaped, braces balanced or gone, LaTeX that is there kept."""
-    line = " ".join(text.split())
-    balanced = line if line.count("{") == line.count("}") else plain(line).replace("{", "").replace("}", "")
-    return _SPECIAL.sub(r"\\\1", balanced)
+    """A text safe inside BibTeX braces: formulas as they are if their braces match, all else plain and its special characters escaped."""
+    line, parts, at = " ".join(text.split()), [], 0
+    for formula in _FORMULA.finditer(line):
+        if _is_balanced(formula[0]):
+            parts += [_escaped(line[at : formula.start()]), formula[0]]
+            at = formula.end()
+    return "".join((*parts, _escaped(line[at:])))
+
+
+def _escaped(text: str) -> str:
+    """Plain text with BibTeX's special characters escaped, and the space around it kept."""
+    inner = plain(text).translate(_ESCAPES)
+    return f"{' ' * text.startswith(' ')}{inner}{' ' * (bool(inner) and text.endswith(' '))}"
+
+
+def _is_balanced(formula: str) -> bool:
+    """Whether every brace has its partner; BibTeX counts them without regard to backslashes."""
+    depth = 0
+    for brace in re.findall(r"[{}]", formula):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0

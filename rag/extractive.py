@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag.answerable import Judgement
 from rag.citations import Numbering
 from rag.evidence import EvidenceFinder, quote
-from rag.records import Evidence, Hit, Kind, Sentence, Source
+from rag.records import Evidence, Hit, Judgement, Kind, Sentence, Source
 from rag.text import plain
 
 HEDGE = "The closest abstracts; they may not answer this:"

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 
 def standardise(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores with mean 0 and standard deviation 1; all zeros where they do not differ."""
-    spread = scores.std()
+    """Scores with mean 0 and standard deviation 1; all zeros where they do not differ, and none for none."""
+    spread = scores.std() if scores.size else 0.0
     return np.zeros_like(scores) if spread < 1e-12 else (scores - scores.mean()) / spread
 
 
@@ -24,5 +24,6 @@ def fuse(scores: Mapping[str, Sequence[float]], weights: Mapping[str, float]) ->
         scores: by name of the retriever, one score a candidate; all of one length.
         weights: by the same names.
     """
-    parts = [weights[name] * standardise(np.asarray(values, dtype=np.float64)) for name, values in scores.items()]
-    return np.sum(parts, axis=0)
+    parts: list[NDArray[np.float64]] = [weights[name] * standardise(np.asarray(values, dtype=np.float64)) for name, values in scores.items()]
+    fused: NDArray[np.float64] = np.sum(parts, axis=0)
+    return fused

@@ -9,13 +9,14 @@ from rag.records import Kind
 #: "Works" and "studies" are verbs more often than not ("Which optimiser works best?").
 _THINGS = r"(?:papers?|abstracts?|articles?|publications?)"
 _FRAME = re.compile(
-    rf"^\W*(?:(?:in |on )?(?:which|what(?! do| does| did| is| are)|how many|list|find|show|name|give|enumerate|any|are there|is there|do any|does any|who)\b[^.?!]{{0,40}}?\b{_THINGS}\b"
+    rf"^\W*(?:(?:in |on )?(?:which|what(?! do| does| did| is| are)|how many|list|find|show|name|give|enumerate|any|are there|is there|do any|does any|who)\b"
+    rf"[^.?!]{{0,40}}?\b{_THINGS}\b"
     rf"|(?:is|are) there (?:anything|something|any)\b(?: here)?|(?:list|enumerate)\b)"
     rf"(?:\s+(?:here|in (?:this|the) collection|on|about|that|which|are|is|there|do|does)\b)*",
     re.IGNORECASE,
 )
 #: "In the paper …", "the authors of …": a paper is spoken of, not looked for.
-_ONE_PAPER = re.compile(rf"\b(?:the|this|that|its|their) (?:[\w-]+ ){{0,4}}(?:paper|abstract|article|publication)\b|\bthe authors?\b", re.IGNORECASE)
+_ONE_PAPER = re.compile(r"\b(?:the|this|that|its|their) (?:[\w-]+ ){0,4}(?:paper|abstract|article|publication)\b|\bthe authors?\b", re.IGNORECASE)
 
 
 def kind_of(question: str) -> Kind:

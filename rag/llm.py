@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible chat endpoint, streamed through LlamaIndex's OpenAILike; vendor errors become ours here and nowhere else.
+"""Any OpenAI-compatible chat endpoint, streamed through LlamaIndex's OpenAILike; vendor errors become ours in `llm_errors`.
 
 Decisions, each with its reason:
 
@@ -24,19 +24,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from rag.errors import (
-    LLMAuthError,
-    LLMBrokenStreamError,
-    LLMConnectionError,
-    LLMError,
-    LLMNotFoundError,
-    LLMRateError,
-    LLMRequestError,
-    LLMServerError,
-    LLMTimeoutError,
-)
+from rag.errors import LLMAuthError, LLMBrokenStreamError, LLMConnectionError, LLMRequestError, LLMServerError
+from rag.llm_errors import LATER, clean, key_of, ours
 from rag.records import Usage
 from rag.settings import Settings
+from rag.thoughts import CLOSE, Thoughts
 
 if TYPE_CHECKING:
     import httpx
@@ -49,20 +41,14 @@ TEMPERATURE = 0.0
 REASONING_TOKENS = 4_000
 #: Told to LlamaIndex, which does not know every model's name. It only counts against it where it packs prompts itself, which is not done here.
 CONTEXT_WINDOW = 128_000
-#: Characters of a server's own words in a message: enough for a reason, too few for a page.
-SAID_CHARS = 200
-#: A run of this many characters of a secret is masked wherever it stands: servers quote keys in part, and six letters in a row are no accident.
-SECRET_RUN = 6
 #: Sent where no key is set, because the SDK demands one and local servers ignore it.
 NO_KEY = "none"
 
-_LATER = "Try again in a moment, or set ASK_MODE=extractive to answer without a language model."
 #: Names of models that refuse a temperature and want the limit as `max_completion_tokens`.
 _OPENAI_REASONING = re.compile(r"gpt-[5-9]|o\d")
 #: Names of further models that think before they answer.
 _THINKS = re.compile(r"deepseek-r|qwen-?3|qwq|gpt-oss|magistral|thinking|reason", re.IGNORECASE)
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_OPEN, _CLOSE = "<think>", "</think>"
 
 
 class ChatModel:
@@ -87,7 +73,7 @@ class ChatModel:
         Raises:
             LLMAuthError: there is no key for a server that needs one, or it holds characters that no key has.
         """
-        key = _key(settings)
+        key = key_of(settings)
         if not key and settings.openai_base_url is None:
             raise LLMAuthError(f"No key is set for {settings.llm_host}.", "Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none.")
         if key and not re.fullmatch(r"[!-~]+", key):
@@ -123,7 +109,7 @@ class ChatModel:
             # The raw response, because the SDK's own list fails on the bodies of lenient servers.
             body = self._client.get("/models", cast_to=httpx.Response).json()
         except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
-            raise _ours(error, self._settings) from None
+            raise ours(error, self._settings) from None
         entries = body.get("data") if isinstance(body, dict) else None
         if not isinstance(entries, list):
             raise LLMServerError(f"{self.host} sent something that is no list of models.", "Check OPENAI_BASE_URL.")
@@ -146,10 +132,10 @@ class ChatModel:
             try:
                 http_client = httpx.Client(timeout=timeout, limits=limits, auth=auth, trust_env=not _is_this_machine(url.hostname or ""))
             except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
-                what = f"The proxy or the certificates of the environment cannot be used: {_clean(str(error), settings)}."
+                what = f"The proxy or the certificates of the environment cannot be used: {clean(str(error), settings)}."
                 raise LLMConnectionError(what, "Check HTTPS_PROXY and SSL_CERT_FILE.") from None
         return openai.OpenAI(
-            api_key=_key(settings) or NO_KEY,
+            api_key=key_of(settings) or NO_KEY,
             base_url=f"{url.scheme}://{self.host}{path}",
             default_query=dict(parse_qsl(url.query)),
             timeout=timeout,
@@ -183,7 +169,7 @@ class ChatStream(Iterator[str]):
     @property
     def text(self) -> str:
         """The answer so far, in one piece and stripped. Some servers send thoughts without their opening tag; a line `</think>` ends them."""
-        return re.split(rf"(?m)^\s*{_CLOSE}\s*$", self._call.text)[-1].strip()
+        return re.split(rf"(?m)^\s*{CLOSE}\s*$", self._call.text)[-1].strip()
 
     @property
     def usage(self) -> Usage | None:
@@ -225,7 +211,7 @@ class _Call:
         import openai
 
         settings, refused = self._model._settings, self._model._refused
-        thoughts = _Thoughts()
+        thoughts = Thoughts()
         try:
             while True:
                 options = _options(settings, self._max_tokens, refused)
@@ -242,7 +228,7 @@ class _Call:
                     if self.finish and isinstance(error, httpx.TransportError):
                         break  # the answer is whole; only the report of its tokens is missing
                     if (named := _refused_parameter(error, options, refused)) is None:
-                        raise _ours(error, settings) from None
+                        raise ours(error, settings) from None
                     refused |= {named}
             if self.closed:
                 return
@@ -303,16 +289,16 @@ class _Call:
         settings = self._model._settings
         who = f"{settings.model} at {settings.llm_host}"
         if self.refusal or self.finish == "content_filter":
-            why = f": {_clean(self.refusal, settings)}" if self.refusal else " (content filter)"
+            why = f": {clean(self.refusal, settings)}" if self.refusal else " (content filter)"
             raise LLMRequestError(f"{who} declined to answer{why}.", "Ask it differently, or set ASK_MODE=extractive to answer without a language model.")
         if not self.chunks:
             raise LLMServerError(f"{who} sent something that is no completion.", "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible server.")
         if self.finish is None:
-            raise LLMBrokenStreamError(f"The answer of {who} broke off before its end.", _LATER)
+            raise LLMBrokenStreamError(f"The answer of {who} broke off before its end.", LATER)
         if not self.text.strip():
             if self.finish == "length":
                 raise LLMServerError(f"{who} used up its tokens before it wrote an answer.", "Raise ASK_MAX_TOKENS.")
-            raise LLMServerError(f"{who} sent an empty answer.", _LATER)
+            raise LLMServerError(f"{who} sent an empty answer.", LATER)
 
     def hang_up(self) -> None:
         """Closes the response, which closes its connection unless it was read to the end."""
@@ -327,48 +313,6 @@ class _Call:
         if stream is not None and (sock := stream.get_extra_info("socket")) is not None:
             with suppress(OSError):  # closed by the other thread in the meantime, which is what is wanted
                 sock.shutdown(socket.SHUT_RDWR)
-
-
-class _Thoughts:
-    """Hides `<think>…</think>` in a stream, however its pieces cut the tags.
-
-    A block that opens the answer is hidden even if it never closes; one later only once it closes, because an answer about reasoning
-    models may name the tag.
-    """
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._begun = False
-
-    def feed(self, piece: str) -> str:
-        """What can be shown now that this piece has arrived."""
-        self._held += piece
-        shown = ""
-        while True:
-            before, tag, after = self._held.partition(_OPEN)
-            if not tag:
-                keep = next((n for n in range(len(_OPEN) - 1, 0, -1) if before.endswith(_OPEN[:n])), 0)
-                cut = len(before) - keep
-                shown, self._held = shown + self._show(before[:cut]), before[cut:]
-                return shown
-            shown += self._show(before)
-            self._held = tag + after
-            if (end := after.find(_CLOSE)) < 0:
-                if not self._begun:  # never shown, so not kept either: thoughts can be long
-                    self._held = _OPEN + after[-len(_CLOSE) :]
-                return shown
-            self._held = after[end + len(_CLOSE) :]
-
-    def rest(self) -> str:
-        """What was held back for a tag that never came."""
-        return "" if self._held.startswith(_OPEN) and not self._begun else self._show(self._held)
-
-    def _show(self, text: str) -> str:
-        """The text, without the blank that stands before an answer."""
-        if not self._begun:
-            text = text.lstrip()
-            self._begun = bool(text)
-        return text
 
 
 def _options(settings: Settings, max_tokens: int, refused: frozenset[str]) -> dict[str, Any]:
@@ -396,101 +340,11 @@ def _refused_parameter(error: BaseException, options: Mapping[str, object], refu
     return None if named in _LIMITS and not refused.isdisjoint(_LIMITS) else named
 
 
-def _ours(error: BaseException, settings: Settings) -> LLMError:
-    """The one door: what a vendor raised, as an error of ours, fit for a user and without the key."""
-    import httpx
-    import openai
-
-    who = f"{settings.model} at {settings.llm_host}"
-    said = _clean(_said(error), settings)
-    because = f": {said}" if said else ""
-    if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
-        return LLMTimeoutError(f"{who} sent nothing for {settings.timeout_s:g} seconds.", "Try again, or raise ASK_TIMEOUT_S.")
-    if isinstance(error, openai.APIConnectionError | httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
-        hint = (
-            "Set SSL_CERT_FILE to the certificates of your network."
-            if "CERTIFICATE" in said
-            else "Check the network and OPENAI_BASE_URL, or start the local server."
-        )
-        return LLMConnectionError(f"{settings.llm_host} cannot be reached{because}.", hint)
-    if isinstance(error, httpx.TransportError | httpx.StreamError):
-        return LLMBrokenStreamError(f"The answer of {who} broke off before its end.", _LATER)
-    if isinstance(error, openai.ContentFilterFinishReasonError):
-        return LLMRequestError(f"{who} declined to answer (content filter).", "Ask it differently.")
-    if isinstance(error, openai.APIError):
-        status = getattr(error, "status_code", None) or error.code
-        if str(status).isdecimal() and int(str(status)) >= 300:
-            return _of_status(int(str(status)), error, because, settings)
-        return LLMServerError(f"{who} failed{because}.", _LATER)
-    return LLMServerError(f"{who} sent something that is no completion.", "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible server.")
-
-
-def _of_status(status: int, error: openai.APIError, because: str, settings: Settings) -> LLMError:
-    """The error that an HTTP status stands for."""
-    host, model = settings.llm_host, settings.model
-    if status in (401, 403):
-        # Not the server's words: they tend to quote the key.
-        what = "wants a key" if not _key(settings) else "refused the key" if status == 401 else f"does not allow this key to use {model}"
-        return LLMAuthError(f"{host} {what} ({status}).", f"Check OPENAI_API_KEY, and that it may use {model}.")
-    if status == 404:
-        return LLMNotFoundError(
-            f"{host} has no model {model}, or no chat at this address (404){because}.", "Check ASK_MODEL and OPENAI_BASE_URL; `ask doctor` lists what is there."
-        )
-    if status == 408:
-        return LLMTimeoutError(f"{host} gave up waiting (408){because}.", _LATER)
-    if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return LLMRateError(f"The account at {host} is out of quota ({status}).", "Check its plan and billing, or set ASK_MODE=extractive.")
-    if status == 429:
-        response = getattr(error, "response", None)
-        wait = response.headers.get("retry-after", "") if response is not None else ""
-        hint = f"Try again in {wait} seconds." if wait.isdecimal() and wait != "0" else _LATER
-        return LLMRateError(f"{host} had too many requests (429){because}.", hint)
-    if status >= 500:
-        return LLMServerError(f"{model} at {host} failed ({status}){because}.", _LATER)
-    if status < 400:
-        return LLMNotFoundError(f"{host} redirects to another address ({status}).", "Set OPENAI_BASE_URL to the address it redirects to.")
-    if status == 413 or re.search(r"context[ _](length|size|window)", f"{error.code} {because}", re.IGNORECASE):
-        return LLMRequestError(f"The request is too long for {model} at {host} ({status}){because}.", "Lower ASK_CONTEXT_PAPERS.")
-    return LLMRequestError(f"{host} refuses the request ({status}){because}.", "Check ASK_MODEL and the other settings of the language model.")
-
-
-def _said(error: BaseException) -> str:
-    """A server's own words about an error, or the system's about a connection."""
-    import openai
-
-    if isinstance(error, openai.APIConnectionError):
-        return re.sub(r"^\[Errno -?\d+\] ", "", str(error.__cause__ or ""))
-    body = error.body if isinstance(error, openai.APIError) else None
-    if isinstance(body, dict):
-        body = next((body[name] for name in ("message", "detail", "error") if body.get(name)), "")
-    return body if isinstance(body, str) else str(body or "")
-
-
-def _clean(text: str, settings: Settings) -> str:
-    """A server's words in one short line: no page, no control characters, and no part of a secret."""
-    if "<html" in text.lower() or text.lstrip().startswith("<"):
-        return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    password = unquote(urlsplit(settings.openai_base_url or "").password or "")
-    shown = list(line)
-    for secret in filter(None, (_key(settings), password)):
-        size = min(SECRET_RUN, len(secret))
-        for start in range(len(line) - size + 1):
-            if line[start : start + size] in secret:
-                shown[start : start + size] = "\0" * size
-    return re.sub("\0+", "[secret]", "".join(shown))[:SAID_CHARS].rstrip(" .")
-
-
 def _plain(content: object) -> str:
     """The text of a content, which some servers send as a list of typed parts."""
     if isinstance(content, list):
         return "".join(str(p.get("text") or "") for p in content if isinstance(p, dict) and p.get("type") == "text")
     return content if isinstance(content, str) else ""
-
-
-def _key(settings: Settings) -> str:
-    """The key without the line break that files end with; empty where none is set."""
-    return settings.openai_api_key.get_secret_value().strip() if settings.openai_api_key else ""
 
 
 def _is_this_machine(host: str) -> bool:

@@ -8,8 +8,8 @@ It is a LlamaIndex query engine: `query(question)` returns a Response whose meta
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
@@ -17,14 +17,14 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rag import citations, extractive
-from rag.answerable import Judgement, judge
+from rag.answerable import judge
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.kinds import kind_of, topic_of
 from rag.llm import ChatModel
 from rag.prompts import CANNOT_ANSWER, answer_messages
-from rag.records import Answer, Delta, Event, Filters, Hit, Kind, Mode, Paper, Progress, Source, Usage
+from rag.records import Answer, Delta, Event, Filters, Hit, Judgement, Kind, Mode, Paper, Progress, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
 from rag.text import plain
@@ -44,7 +44,7 @@ class Request:
     mode: Mode
     sources: int
     context_papers: int = 8
-    filters: Filters = Filters()
+    filters: Filters = field(default_factory=Filters)
     fall_back: bool = True
     notices: tuple[str, ...] = ()
 
@@ -84,7 +84,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         super().__init__(callback_manager=None)
         self._store, self._retriever, self._finder, self._chat, self._defaults = store, retriever, finder, chat, defaults
 
-    def stream(self, request: Request) -> Iterator[Event]:
+    def stream(self, request: Request) -> Generator[Event, None, None]:
         """Answers a question: what is being done, the unchecked text as a language model writes it, and last the checked answer.
 
         Raises:
@@ -92,7 +92,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
             StoreError: the index cannot be read.
         """
         yield Progress("Searching")
-        run = _Run(request, kind_of(request.standalone_question), topic_of(request.standalone_question), [], Judgement("no_paper", 0.0, False), list(request.notices), {})
+        kind, topic = kind_of(request.standalone_question), topic_of(request.standalone_question)
+        run = _Run(request, kind, topic, [], Judgement("no_paper", 0.0, False), list(request.notices), {})
         wanted = max(request.context_papers, request.sources, LIST_PAPERS if run.kind == "list" else 0)
         run.hits = self._retriever.search(run.topic, wanted, request.filters)
         run.clock("retrieve")
@@ -128,7 +129,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
 
-    def _written(self, run: _Run) -> Iterator[Event]:
+    def _written(self, run: _Run) -> Generator[Event, None, Answer | None]:
         """Has the language model write, and checks each sentence; nothing if the answer has no support at all."""
         assert self._chat is not None, "mode llm needs a chat model"
         given = run.hits[: run.request.context_papers]
@@ -152,9 +153,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
             run.notices.append(f"Nothing that {self._chat.model} wrote is supported by the abstracts, so this answer quotes them instead.")
             run.model = None
             return None
-        return self._answer(
-            run, "llm", "answered", Judgement("answered", run.judgement.confidence, run.judgement.hedged), "", checked.sentences, checked.sources
-        )
+        judgement = replace(run.judgement, outcome="answered")
+        return self._answer(run, "llm", judgement, "", checked.sentences, checked.sources)
 
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""
@@ -172,28 +172,27 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _answer_from(self, run: _Run, mode: Mode, judgement: Judgement) -> Answer:
         draft = extractive.compose(run.topic, run.kind, run.hits, self._finder, judgement, run.request.sources)
         run.clock("quote")
-        return self._answer(run, mode, judgement.outcome, judgement, draft.lead, draft.sentences, draft.sources)
+        return self._answer(run, mode, judgement, draft.lead, draft.sentences, draft.sources)
 
     def _nothing(self, run: _Run, mode: Mode) -> Answer:
         """The answer that nothing here is about the question: what was searched, and what is nearest."""
         searched = searched_of([p for p in self._store.papers.values() if matches(p, run.request.filters)])
-        answer = self._answer(run, mode, "no_paper", run.judgement, f"Nothing here is about this. Searched: {searched}.", (), ())
-        return answer
+        return self._answer(run, mode, run.judgement, f"Nothing here is about this. Searched: {searched}.", (), ())
 
-    def _answer(self, run: _Run, mode: Mode, outcome: str, judgement: Judgement, lead: str, sentences: Sequence, sources: Sequence[Source]) -> Answer:  # type: ignore[type-arg]
+    def _answer(self, run: _Run, mode: Mode, judgement: Judgement, lead: str, sentences: Sequence[Sentence], sources: Sequence[Source]) -> Answer:
         r = run.request
         return Answer(
             question=r.question,
             standalone_question=r.standalone_question,
             mode=mode,
             kind=run.kind,
-            outcome=outcome,  # type: ignore[arg-type]
+            outcome=judgement.outcome,
             confidence=judgement.confidence,
             hedged=judgement.hedged,
             lead=lead,
             sentences=tuple(sentences),
             sources=tuple(sources),
-            nearest=tuple(run.hits[:NEAREST]) if outcome == "no_paper" else (),
+            nearest=tuple(run.hits[:NEAREST]) if judgement.outcome == "no_paper" else (),
             filters=r.filters,
             notices=tuple(dict.fromkeys(run.notices)),
             model=run.model if mode == "llm" else None,

@@ -122,8 +122,6 @@ def read_text(path: Path) -> Reading:
     venue, year = _heading(paragraphs[0]) if paragraphs else (None, None)
     if venue:
         paragraphs = paragraphs[1:]
-    else:
-        notices.append(f"{name}: the first line names no venue and year, so its papers carry none.")
     papers = []
     for position, text in enumerate(paragraphs, start=1):
         problem = "too short for an abstract" if len(text) < MIN_ABSTRACT_CHARS else _problem(text)
@@ -131,6 +129,8 @@ def read_text(path: Path) -> Reading:
             notices.append(f"{name}, paragraph {position}, left out: {problem}.")
         else:
             papers.append(Paper(paper_id(text), text, (Origin(file, position),), venue=venue, year=year))
+    if papers and not venue:
+        notices.append(f"{name}: the first line names no venue and year, so its papers carry none.")
     side = path.with_name(SIDE_FILE)
     if side.is_file():
         papers, more = _name_papers(papers, file, side)
@@ -253,11 +253,11 @@ def _name_papers(papers: Iterable[Paper], file: str, side: Path) -> tuple[list[P
         for row in rows:
             problem = _apply_row(row, file, beside, named, unnamed)
             if problem:
-                notices.append(f"{SIDE_FILE}, line {rows.line_num}: {problem}.")
+                notices.append(f"{SIDE_FILE}, line {rows.reader.line_num}: {problem}.")
     except InputError as error:
         notices.append(f"{error.message} It names no paper of {_shown(file)}.")
     except csv.Error as error:
-        notices.append(f"{SIDE_FILE}, line {rows.line_num}: {error}; the rows from there on were not read.")
+        notices.append(f"{SIDE_FILE}, line {rows.reader.line_num}: {error}; the rows from there on were not read.")
     if unnamed:
         notices.append(f"{SIDE_FILE} does not name {_shown(file)} {_shown(', '.join(map(str, sorted(unnamed))))}.")
     return list(named.values()), notices

@@ -111,6 +111,15 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """The outcome of a question, how sure it is that the abstracts answer it (0 to 1), and whether to introduce the answer with care."""
+
+    outcome: Outcome
+    confidence: float
+    hedged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """Restrictions on the papers asked: each given one must match (venue and author without regard to case)."""
 

@@ -5,17 +5,21 @@ the last turn that cited one, unless it says otherwise ("the other one", "back t
 pronoun's place, or is added where the question has no subject of its own ("And the code?"). A question that stands alone is left
 as it is, and so is one that holds what its pronoun means ("Why do LLMs hallucinate, and when do they stop?").
 
-MEASURED
+Gold conversations, later turns whose right paper is ranked first (dev 53, test 36 turns): 0.887 and 0.833; with each first pronoun
+simply replaced 0.717 and 0.778. Of the gold questions that stand alone, asked after a question on the paper nearest to them, 0 of
+267 (dev) and 9 of 326 (test) are changed; by the simple rule 77 and 84, most of them for the worse.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 from rag.errors import SessionError, UsageError
 from rag.kinds import kind_of
@@ -36,27 +40,37 @@ NAMED_TOGETHER = 3
 #: A name that more abstracts hold is spoken of in passing ("ImageNet") and tells no paper.
 NAMED_IN = 3
 #: Words that can be asked of any paper: a question of no others leans on what was said before ("Which data were used?").
-_ASKED_OF_ANY = frozenset(
-    content_stems(
-        "accuracy achieve algorithm alternative analysis another answer any anyone anything approach ask assumption author available avoid back baseline base "
-        "beat benchmark best better big bring call change claim code come compare comparison compute conclude conclusion contribution cost data dataset "
-        "describe detail difference different effect else end evaluate example exactly experiment explain extra fast faster few figure find finding fine first "
-        "fix get give go good gain happen hardware help hold idea implement important improve improvement include instead introduce kind know large larger "
-        "largest last learn limit limitation long look lot low main make many mean means measure memory mention method metric model more motivation much name "
-        "need new number ok old one open optimization optimize output parameter people percent perform performance point possible power problem procedure "
-        "propose prove question read really reason reduce relate release report require research resource result resulting run sample say score second see "
-        "share show size slow small smaller solve something speed start state step study sure take task technique tell test thank theory thing think time tool "
-        "total train training try tune tuning type understand use useful value want way weakness without word work worse write yes"
-    )
+_ASKED_OF_ANY = (
+    "accuracy achieve add address advantage aim algorithm allow already alternative analysis another answer any anyone anything application approach area "
+    "ask assume assumption attain author available average avoid back base baseline beat benchmark benefit best better big bring budget build call case "
+    "cause challenge change cheap choose claim code combine come common compare comparison complex component compute conclude conclusion condition "
+    "conference consider construct contribution corpus cost create current data dataset day deal decrease define demand depend describe design detail "
+    "develop device difference different disadvantage domain drawback drop ease effect effective efficiency efficient else enable end ensure equation error "
+    "evaluate evaluation even ever evidence exactly example exceed existing expensive experiment explain extra fast faster feature few field figure final "
+    "find finding fine first fix focus formula function gain gap general generalize get give go goal good group grow guarantee handle happen hardware help "
+    "highest hold hour human hypothesis idea implement important improve improvement include increase input insight instance instead integrate introduce "
+    "intuition issue journal keep key kind know lab large larger largest last lead learn limit limitation link list long look lose loss lot low lowest "
+    "machine main maintain make many margin maximum mean means measure memory mention message method metric minimum model module more motivation much name "
+    "need new novel number objective obtain often ok old one open optimization optimize outperform output overall package parameter part participant people "
+    "percent perform performance phase pick piece point possible power precise previous price prior problem procedure proof property propose prove public "
+    "purpose quality question quick raise rate ratio reach read real really reason reduce refer relate release rely remain remove replace report repository "
+    "require research resource result resulting rival robust robustness run sample save say scale scenario score second see select sentence set setting "
+    "share short show simple simulation size slow small smaller software solve something special specific speed stable stage standard start state statement "
+    "step still strong stronger study subject such suffer suggest summarize summary sure surpass take target task team technique tell term test thank "
+    "theorem theoretical theory thing think time tool topic total traditional train training treat try tune tuning type typical understand university use "
+    "useful usual validate validation value version want way weak weakness without word work world worse write yes "
 )
 _NOUNS = "paper|method|approach|model|work|framework|algorithm|technique|abstract|study"
 #: "Is it possible to …", "does it matter whether …": the pronoun stands for what follows.
-_EXPLETIVE = r"possible|true|known|clear|important|necessary|useful|enough|easy|hard|likely|correct|worth|matter|make sense|take|rain|(?:better|best) to|an? [\w\s]+?,? (?:to|that|according)"
+_EXPLETIVE = (
+    r"possible|true|known|clear|important|necessary|useful|enough|easy|hard|likely|correct|worth|matter|make sense|take|rain"
+    r"|(?:better|best) to|an? [\w\s]+?,? (?:to|that|according)"
+)
 _POINTS = re.compile(
     rf"(?P<whose>\b(?:(?:its|their)(?!\s+own)|(?:the|this|that|these) (?:{_NOUNS}|authors)['’]s?)(?!\w))"
     rf"|\b(?:(?<!do )it(?!\s+(?:(?:is|was|be|been)\s+)?(?:{_EXPLETIVE})\b)|they|(?<!do )them|th(?:is|at|e same) (?:{_NOUNS}|one)|these (?:{_NOUNS})s"
     # "The paper on KV caches" says itself which is meant, and "the model weights" are no model.
-    r"|the (?:paper|method|approach|authors)(?!\s+(?:on|of|by|about|that|which|who|with|from|for|in|called|named|where)\b)"
+    r"|(?:(?P<who>the authors)|the (?:paper|method|approach))(?!\s+(?:on|of|by|about|that|which|who|with|from|for|in|called|named|where)\b)"
     rf"|the (?:{_NOUNS})(?=\s*(?:[?.,;:!]|$))"
     r"|(?<!do )(?:this|that)(?=\s*(?:[?.!,]|$)|\s+(?:work|do|mean|compare|differ|help|need|use|scale|perform|achieve|cost|reduce|improve)\b|\s+\w+ed\s*\?)"
     r"|(?P<where>there)(?=\s*\?))\b",
@@ -104,10 +118,10 @@ def stand_alone(question: str, turns: Sequence[Turn], papers: Mapping[str, Paper
         return again
     known = set(content_stems(f"{topic.title or ''} {topic.text}"))
     points = _POINTS.search(question)
-    if points and not _own_antecedent(question[: points.start()], possessive=points["whose"] is not None):
+    if points and (points["where"] or not _own_antecedent(question[: points.start()], possessive=points["whose"] is not None)):
         several = points[0].lower() in ("they", "them", "their") and kind_of(before) == "list"
         said = _together(_quoted(_name(p, papers)) for p in cited[-1][: NAMED_TOGETHER if several else 1])
-        said = f"{said}'s" if points["whose"] else f"in {said}" if points["where"] else said
+        said = f"{said}'s" if points["whose"] else f"in {said}" if points["where"] else f"the authors of {said}" if points["who"] else said
         return question[: points.start()] + said + question[points.end() :]
     if not content_stems(question):
         return before if before.endswith(question) else f"{before} {question}"
@@ -185,7 +199,12 @@ def _own_antecedent(before: str, *, possessive: bool) -> bool:
 
 def _own_words(text: str) -> set[str]:
     """Stems that not every paper could be asked about."""
-    return set(content_stems(text)) - _ASKED_OF_ANY
+    return set(content_stems(text)) - _stems_asked_of_any()
+
+
+@functools.cache
+def _stems_asked_of_any() -> frozenset[str]:
+    return frozenset(content_stems(_ASKED_OF_ANY))
 
 
 def _head(paper: Paper) -> str:
@@ -199,7 +218,7 @@ def _name(paper: Paper, papers: Mapping[str, Paper]) -> str:
     head = _head(paper)
     if head and not any(_head(p) == head for p in papers.values() if p.id != paper.id):
         return head
-    return " ".join((plain(paper.title or "") or plain(paper.text)).split()[:TITLE_WORDS])
+    return " ".join((plain(paper.title or "") or plain(paper.text)).split()[:TITLE_WORDS]).rstrip(".") or paper.label
 
 
 def _quoted(name: str) -> str:
@@ -226,12 +245,13 @@ class Sessions:
         """
         path = self._path(name)
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-            return tuple(Turn(r["question"], r["standalone_question"], r["answer"], tuple(r["paper_ids"])) for r in rows)
+            return tuple(_turn(row) for row in json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return ()
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SessionError(f"The conversation {name!r} cannot be read: {_reason(error)}.", f"Delete it with `ask sessions --delete {name}`.") from error
+        except OSError as error:
+            raise SessionError(f"The conversation {name!r} cannot be read: {error.strerror}.", "Check ASK_HOME and its permissions.") from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SessionError(f"The conversation {name!r} is damaged.", f"Delete it with `ask sessions --delete {name}`.") from error
 
     def append(self, name: str, turn: Turn) -> None:
         """Adds a turn; the file is replaced as a whole, so that a kill leaves the old one or the new.
@@ -245,11 +265,16 @@ class Sessions:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with NamedTemporaryFile("w", encoding="utf-8", dir=self._folder, suffix=".part", delete=False) as file:
-                json.dump(rows, file, ensure_ascii=False, indent=1)
-            Path(file.name).replace(path)
+                try:
+                    json.dump(rows, file, ensure_ascii=False, indent=1)
+                    file.close()
+                    Path(file.name).replace(path)
+                except OSError:
+                    Path(file.name).unlink(missing_ok=True)
+                    raise
         except OSError as error:
             raise SessionError(
-                f"The conversation {name!r} cannot be saved: {_reason(error)}.", "Free some space, or set ASK_HOME to a folder that you may write to."
+                f"The conversation {name!r} cannot be saved: {error.strerror}.", "Free some space, or set ASK_HOME to a folder that you may write to."
             ) from error
 
     def names(self) -> list[str]:
@@ -261,13 +286,14 @@ class Sessions:
 
         Raises:
             UsageError: there is none of that name.
+            SessionError: it cannot be deleted.
         """
         try:
             self._path(name).unlink()
         except FileNotFoundError:
             raise UsageError(f"There is no conversation {name!r}.", "See `ask sessions` for those that are.") from None
         except OSError as error:
-            raise SessionError(f"The conversation {name!r} cannot be deleted: {_reason(error)}.", "Check the permissions of ASK_HOME.") from error
+            raise SessionError(f"The conversation {name!r} cannot be deleted: {error.strerror}.", "Check the permissions of ASK_HOME.") from error
 
     def _path(self, name: str) -> Path:
         if not re.fullmatch(NAME_PATTERN, name):
@@ -275,5 +301,9 @@ class Sessions:
         return self._folder / f"{name}.json"
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or "it is damaged"
+def _turn(row: dict[str, Any]) -> Turn:
+    """A saved turn. Raises ValueError, KeyError or TypeError where it is none."""
+    turn = Turn(row["question"], row["standalone_question"], row["answer"], tuple(row["paper_ids"]))
+    if not all(isinstance(x, str) for x in (turn.question, turn.standalone_question, turn.answer, *turn.paper_ids)):
+        raise ValueError("a turn is made of texts")
+    return turn

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: Two first questions asked at once both want to index the seeds (4 s here); the second waits for the first.
 LOCK_WAIT_S = 120.0
+#: A batch of papers needs about 1 MB for itself and as much for SQLite's journal; ten times that is too little to go on.
+FULL_BELOW_BYTES = 20_000_000
 #: Chroma's default space is l2.
 _CONFIGURATION = {"hnsw": {"space": "cosine"}}
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -248,7 +250,7 @@ class Store:
             count = collection.count() if ids is None else len(ids)
             if not count:
                 return []
-            got = collection.query(query_embeddings=[vector], n_results=min(k, count), include=["distances"], ids=None if ids is None else list(ids))
+            got = collection.query(query_embeddings=vector, n_results=min(k, count), include=["distances"], ids=None if ids is None else list(ids))
         pairs = zip(got["ids"][0], (got["distances"] or [[]])[0], strict=True)
         return sorted(((i, 1.0 - float(d)) for i, d in pairs), key=lambda pair: (-pair[1], pair[0]))
 
@@ -305,9 +307,19 @@ class Store:
             return LockedError(told, "Wait until the other process is done, and try again.")
         if number in _NOT_WRITABLE or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return StoreError(told, "Set ASK_HOME to a folder that you may write to.")
-        if number in _DISK_IS_FULL or code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        if number in _DISK_IS_FULL or code == sqlite3.SQLITE_FULL or _is_full(self.folder):
             return StoreError(told, "Free some space on the disk and run the same command again; it goes on from where it was.")
+        if done == "written to":
+            return StoreError(told, f"Make sure that the disk is not full and run the same command again. If that does not help: {self._rebuild_hint}")
         return StoreError(told, self._rebuild_hint)
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the disk of a folder is as good as full: Chroma often says no more than that it failed, and what it had begun is undone."""
+    try:
+        return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
+    except OSError:
+        return False
 
 
 def _passage_id(paper_id: str, ordinal: int) -> str:

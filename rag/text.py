@@ -1,6 +1,23 @@
 """Text: LaTeX and Markdown to plain text, sentences, words, numbers, the id of a paper, and what is safe to print.
 
-DOCSTRING
+Plain text is made for typing and finding: `$t^3$VAE` becomes "t^3VAE", not "t³VAE", quotes and hyphens are those of a keyboard.
+pylatexenc renders macros and markdown-it-py emphasis; both are loaded at the first text that needs them.
+
+Sentences are split by nupunkt. Wrong boundaries over the 95 abstracts of the seeds (682 sentences, every boundary read by eye):
+
+    splitter (all MIT)         missed  made up  time    last release  wheel
+    pysbd 0.3.4                     9       23  400 ms  2021-02        71 kB
+    sentencex 1.0.32               20        2   10 ms  2026-09       1.2 MB, compiled
+    syntok 1.4.4                    3        1   62 ms  2022-03        25 kB
+    blingfire 0.1.8                 3        0   12 ms  2021-09        42 MB, compiled
+    nupunkt 0.8.0                   6        1    8 ms  2026-09       148 kB, no dependencies
+    the same, own abbreviations     2        0    8 ms
+    this module                     0        0   16 ms
+
+nupunkt is maintained, typed and open to change by its public interface: what it misses alone comes from the abbreviations of law
+reports ("tasks." is one). The rest is repaired here, each repair with its reason: formulas and URLs are masked before it runs,
+a stop without a space, a boundary before a small letter, an enumerator alone. Over 4,871 other abstracts of the field, 340 of
+36,900 boundaries differ from syntok's, which was given the same masks; read by eye, nearly all in favour of this module.
 """
 
 from __future__ import annotations
@@ -106,18 +123,19 @@ def _url_end(url: str) -> int:
 #: Braces nested deeper than this are no text, and would exhaust the parser's stack.
 _MAX_DEPTH = 30
 _FUNCTIONS = _words("arccos arcsin arctan arg argmax argmin cos cosh det dim exp gcd inf ker lim ln log max min polylog Pr sin sinh sup tan tanh")
-#: Macros that show their argument: fonts, and the alphabets of formulas, whose letters become plain ones.
-_SHOWN = _words(
-    "emph textit textbf texttt textsf textsc textrm textsl textup textmd textnormal text mbox hbox underline uline url smash ensuremath "
-    "mathbb mathbf mathbbm mathcal mathfrak mathit mathnormal mathord mathrm mathscr mathsf mathtt mathop boldsymbol bm pmb operatorname"
+#: Macros that show their argument as text, and the alphabets of formulas, whose letters become plain ones.
+_FONTS = _words("emph textit textbf texttt textsf textsc textrm textsl textup textmd textnormal text mbox hbox underline uline url")
+_ALPHABETS = _words(
+    "mathbb mathbf mathbbm mathcal mathfrak mathit mathnormal mathord mathrm mathscr mathsf mathtt mathop boldsymbol bm pmb operatorname smash ensuremath"
 )
+_ACCENTS = _words("' ` \" ^ ~ = . b c d H k r u v acute bar breve check ddot dot grave hat tilde vec")
 #: Macros that change how something looks, or where a line may break.
 _SWITCHES = _words(
     "em it bf sc tt sf rm sl cal small large normalfont displaystyle textstyle xspace left right big Big bigg Bigg limits nolimits newline noindent par - / !"
 )
 #: What an abstract's reader cannot follow or see.
 _HIDDEN = re.compile(
-    r"\\(?:begin|end)\{[a-zA-Z]*\*?\}|\s*\\(?:cite\w*|(?:auto|eq|page|[cC])?ref|label|color|[hv]space|[hv]?phantom)\*?(?:\[[^\]]*\])*\{[^{}]*\}|(?<=\\operatorname)\*"
+    r"\\(?:begin|end)(?:\{[a-zA-Z]*\*?\}|(?![A-Za-z]))|\s*\\(?:cite\w*|(?:auto|eq|page|[cC])?ref|label|color|[hv]space|[hv]?phantom)\*?(?:\[[^\]]*\])*\{[^{}]*\}|(?<=\\operatorname)\*"
 )
 #: In x^\\mathrm{T} the parser would take the bare macro for the superscript.
 _SCRIPT = re.compile(r"([\^_])\s*(\\[A-Za-z]+\{[^{}]*\})")
@@ -131,7 +149,7 @@ def _latex(latex: str, *, math: bool) -> str:
     from pylatexenc import latex2text, latexwalker
 
     parse, show, known = _contexts(math)
-    latex = _balance(_HIDDEN.sub("", latex.replace("\\\\", " "))).removesuffix("\\")
+    latex = _balance(_HIDDEN.sub("", latex.replace("\\\\", " ")).removesuffix("\\"))
     latex = re.sub(r"\\wide(?=hat|tilde)", r"\\", latex)
     latex = re.sub(r"\\([()\[\]])", r"\1", latex)  # a formula's delimiter without its partner
     # An undefined macro with an argument is a font or a colour: the argument is the text. Without one it is a name.
@@ -154,55 +172,57 @@ def _math(latex: str) -> str:
 
 
 def _balance(latex: str) -> str:
-    """Drops braces that have no partner, and all of them where they nest absurdly deep."""
-    open_at: list[int] = []
+    """Closes braces left open, drops those that close nothing, and drops all where they nest absurdly deep."""
+    depth = deepest = 0
     drop: set[int] = set()
-    deepest = 0
     for brace in re.finditer(r"\\.|[{}]", latex):
         if brace[0] == "{":
-            open_at.append(brace.start())
-            deepest = max(deepest, len(open_at))
-        elif brace[0] == "}" and open_at:
-            open_at.pop()
+            depth += 1
+            deepest = max(deepest, depth)
+        elif brace[0] == "}" and depth:
+            depth -= 1
         elif brace[0] == "}":
             drop.add(brace.start())
     if deepest > _MAX_DEPTH:
         return re.sub(r"(?<!\\)[{}]", "", latex)
-    drop.update(open_at)
-    return "".join(c for i, c in enumerate(latex) if i not in drop) if drop else latex
+    return "".join(c for i, c in enumerate(latex) if i not in drop) + "}" * depth
 
 
 @functools.cache
 def _contexts(math: bool) -> tuple[Any, Any, frozenset[str]]:
     """What pylatexenc parses, how it shows that (its own tables, with ours before them), and the macros that it knows."""
-    from pylatexenc import latex2text, latexwalker, macrospec
+    from pylatexenc import latex2text, macrospec
 
     def arg(node: Any, l2tobj: Any, n: int = 0) -> str:
         return str(l2tobj.node_arg_to_text(node, n)).strip() if node.nodeargd and node.nodeargd.argnlist else ""
 
     spec, show_as, args = macrospec.MacroSpec, latex2text.MacroTextSpec, macrospec.MacroStandardArgsParser
-    macros = [*(spec(m, "") for m in (*_FUNCTIONS, *_SWITCHES)), *(spec(m, "{{") for m in (*_FRACTIONS, "binom", "href")), spec("input", "{")]
-    macros += [spec(m, args_parser=args("{", args_math_mode=[None if m.startswith("math") else False])) for m in _SHOWN]
+    two, text_arg = ("binom", "href", "textcolor", *_FRACTIONS), args("{", args_math_mode=[False])
+    macros = [*(spec(m, "{{") for m in two), *(spec(m, "[{") for m in ("sqrt", "footnote")), *(spec(m, "{") for m in (*_ACCENTS, *_ALPHABETS))]
+    macros += [spec(m, args_parser=text_arg) for m in _FONTS]
     shown = [
         *(show_as(m, f" {m} ") for m in _FUNCTIONS),
         *(show_as(m, "") for m in _SWITCHES),
-        *(show_as(m, lambda node, l2tobj: arg(node, l2tobj)) for m in (*_SHOWN, "input", "include")),
+        *(show_as(m, lambda node, l2tobj: arg(node, l2tobj)) for m in (*_ALPHABETS, *_FONTS)),
         *(show_as(m, lambda node, l2tobj: f"{_group(arg(node, l2tobj))}/{_group(arg(node, l2tobj, 1))}") for m in _FRACTIONS),
         *(show_as(m, " ") for m in (",", ";", ":", " ", "quad", "qquad", "item")),
         show_as("binom", lambda node, l2tobj: f"({arg(node, l2tobj)} choose {arg(node, l2tobj, 1)})"),
         show_as("sqrt", lambda node, l2tobj: f"√{_group(arg(node, l2tobj, 1))} "),
         show_as("href", lambda node, l2tobj: f"{arg(node, l2tobj, 1)} ({arg(node, l2tobj)})"),
+        show_as("textcolor", lambda node, l2tobj: arg(node, l2tobj, 1)),
         show_as("footnote", lambda node, l2tobj: f" ({arg(node, l2tobj, 1)})"),
         *(show_as(m, sign) for m, sign in (("sim", "~"), ("mid", " | "), ("|", "||"), ("today", "today"))),
     ]
+    # Of pylatexenc's own table only signs and accents: what it knows of documents would drop a \title and look for an \input.
+    table = latex2text.get_default_latex_context_db().iter_macro_specs(["latex-base", "advanced-symbols"])
+    signs = [m for m in table if m.macroname in _ACCENTS or (isinstance(m.simplify_repl, str) and m.simplify_repl and "%" not in m.simplify_repl)]
     scripts = [macrospec.SpecialsSpec(sign, args_parser=args("{")) for sign in "^_" if math]
     shown_scripts = [latex2text.SpecialsTextSpec(s, lambda node, l2tobj: _script(node.specials_chars, arg(node, l2tobj))) for s in "^_"]
-    parse = latexwalker.get_default_latex_context_db().filter_context(["latex-base"], keep_which=["macros"])
-    parse.add_context_category("ours", macros=macros, specials=scripts, prepend=True)
+    parse, show = macrospec.LatexContextDb(), macrospec.LatexContextDb()
+    parse.add_context_category("ours", macros=macros, specials=scripts)
     parse.set_unknown_macro_spec(spec(""))
-    tables = ["latex-base", "latex-approximations", "advanced-symbols"]
-    show = latex2text.get_default_latex_context_db().filter_context(tables, keep_which=["macros"])
-    show.add_context_category("ours", macros=shown, specials=shown_scripts, prepend=True)
+    show.add_context_category("ours", macros=shown, specials=shown_scripts)
+    show.add_context_category("signs", macros=signs)
     known = frozenset(str(m.macroname) for db in (parse, show) for m in db.iter_macro_specs())
     show.set_unknown_macro_spec(show_as("", lambda node, l2tobj: str(node.macroname)))
     return parse, show, known
@@ -279,9 +299,9 @@ _ABBREVIATIONS = _words(
     "no nos vol pp ed eds prob dept inc ltd dr prof mr mrs ms st jr ph.d m.sc u.s u.k e.u"
 )
 #: A stop without a space after it ("ReAct.Our code"), and one after a small single letter, which is a variable and no initial.
-_UNSEEN_STOP = re.compile(r"(?<=[a-z]{2}[.?!])(?=[A-Z]\w*[ ,])|(?<=\s[a-zα-ω]\.)\s+(?=[A-Z][a-z]*\s)")
+_UNSEEN_STOP = re.compile(r"(?<=[a-z]{2}[.?!])(?=[A-Z]\w*[ ,])|(?<=\s[a-zα-ω]\.)\s+(?=[A-Z](?:\s|[a-z]+\W))")
 _OPENING = "([{\"'“‘«*_`"
-_ENUMERATOR = re.compile(r"[(\[]?(?:[a-zA-Z]|[ivxIVX]+|\d{1,2})[)\]]")
+_ENUMERATOR = r"[(\[]?(?:[a-zA-Z]|[ivxIVX]+|\d{1,2})[)\]]"
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -336,10 +356,10 @@ def _before_opening(text: str, start: int) -> int:
 
 def _continues(before: str, gap: str, after: str) -> bool:
     """Whether a split was none: one side is only punctuation or an enumerator, or the next word is small after a mere full stop."""
-    if not re.search(r"\w", before) or not re.search(r"\w", after) or re.fullmatch(_ENUMERATOR.pattern + r"?\.?", before):
+    if not re.search(r"\w", before) or not re.search(r"\w", after) or re.fullmatch(_ENUMERATOR + r"?\.?", before):
         return True
     word = re.match(r"[\W_]*(\S*)", after)
-    small = word is not None and word[1].rstrip(".,:;").islower() and after[0] not in "$\\" and not _ENUMERATOR.match(after)
+    small = word is not None and word[1].rstrip(".,:;").islower() and after[0] not in "$\\" and not re.match(r"[*_]*" + _ENUMERATOR, after)
     return small and before[-1] not in "?!" and gap.count("\n") < 2
 
 
@@ -371,11 +391,14 @@ _local = threading.local()
 
 
 def tokens(text: str) -> list[str]:
-    """Words of the plain text, for BM25 and for overlap: small letters, compatibility forms, diacritics and scripts folded.
+    """Words of the plain text, for BM25 and for overlap: small letters; compatibility forms, diacritics and scripts folded.
 
     A compound gives its parts ("KV-cache": kv, cache; "LLaMA2-70B": llama, 2, 70b), so that either spelling covers the other in
     full; a bound prefix is joined ("pre-training": pretraining). Numbers lose their thousands commas and trailing zeros after the
     point. A Greek letter by itself gives its name.
+
+    Parts with their joined form, or without prefixes joined, gave the same BM25: nDCG@10 within 0.006 on SciTLDR's peer
+    summaries (this: 0.781), SciFact (0.699) and questions on the seeds (0.809). Adding forms makes coverage lopsided, so none is.
     """
     out: list[str] = []
     for word in _WORD.findall(_fold(plain(text))):
@@ -433,7 +456,7 @@ _UNITS = r"x|[kKMGT]i?B|[kMG]?Hz|[kcmnµμ]?m|kg|mg|[mµμn]?s|min|hr?s?|bits?|f
 #: capital after a hyphen (GPT-4, LLaMA2-70B, H2O, 2D, t^3VAE, 3-SAT). Thirty digits are more than any quantity has.
 _QUANTITY = re.compile(
     r"(?:10\^(?P<power>[-−]?\d{1,2})|(?P<value>(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d{1,30})(?:\.\d{1,30})?|\.\d{1,30})(?:e(?P<e>[-+]?\d{1,2}))?)"
-    rf"(?:(?P<scale>[kKMBT]|bn|\s?(?:thousand|million|billion|trillion))(?!\w)|(?:{_UNITS})(?!\w))?(?![\w^]|\.\d|[-–][A-Z(])"
+    rf"(?:(?P<scale>[kKMBT]|bn|[\s-]?(?:thousand|million|billion|trillion))(?!\w)|(?:{_UNITS})(?!\w))?(?![\w^]|\.\d|[-–][A-Z(])"
     rf"|\b(?P<count>(?i:{'|'.join(_COUNTS)}))(?=[\s-](?:times|fold|orders of magnitude|percent)\b)"
     r"|\w[\w^@]*(?:[-–.'/@^][\w^]+)*"
 )
@@ -462,7 +485,7 @@ def _canonical(quantity: re.Match[str]) -> str:
     if quantity["count"]:
         return str(_COUNTS[quantity["count"].lower()])
     value = Decimal((quantity["value"] or "1").replace(",", ""))
-    value = value.scaleb(int((quantity["power"] or quantity["e"] or "0").replace("−", "-")) + _SCALES.get((quantity["scale"] or "").strip(), 0))
+    value = value.scaleb(int((quantity["power"] or quantity["e"] or "0").replace("−", "-")) + _SCALES.get((quantity["scale"] or "").lstrip(" -"), 0))
     for size in ("trillion", "billion", "million"):
         if value >= Decimal(1).scaleb(_SCALES[size]):
             return f"{value.scaleb(-_SCALES[size]).normalize():f} {size}"
@@ -485,7 +508,8 @@ def paper_id(text: str) -> str:
     that came from two files with other quotes, dashes, spaces or line breaks is one paper.
     """
     folded = unicodedata.normalize("NFKC", plain(text)).casefold()
-    normal = re.sub(r"\s*[-–—―−]+\s*", "-", re.sub(r"[\"'`´]", "", folded))
+    words = " ".join(re.sub(r"[\"'`´]", "", folded).split())
+    normal = re.sub(r" ?[-–—―−]+ ?", "-", words)
     return hashlib.sha1(normal.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:12]
 
 

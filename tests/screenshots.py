@@ -24,8 +24,8 @@ SIZES = ((1440, 900), (1024, 768), (390, 844))
 QUESTION = "Which papers compress the KV cache?"
 OFF_TOPIC = "What is the best recipe for sourdough bread?"
 README = ("answer", "light", 1440)
-#: A page of text needs no more, and its picture is a third of the size.
-COLOURS = 64
+#: A page of text needs no more, and its picture is half the size.
+COLOURS = 128
 
 
 def main(out: Path) -> None:
@@ -47,6 +47,7 @@ def main(out: Path) -> None:
                 _ask(page, QUESTION)
                 if width > 1000:  # on a phone the source would be the whole picture
                     page.locator(".chip").first.click()
+                    page.mouse.move(0, 0)
                 page.screenshot(path=out / f"answer-{scheme}-{width}.png")
                 _ask(page, OFF_TOPIC)
                 page.screenshot(path=out / f"declined-{scheme}-{width}.png")

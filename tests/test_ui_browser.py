@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -20,13 +21,14 @@ from rag.records import Answer
 from rag.settings import Settings
 from tests.openai_server import OpenAIServer, Reply, cut, error_reply
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+IN_CI = bool(os.environ.get("CI"))  # there, nothing of this may be left out
+sync_api = importlib.import_module("playwright.sync_api") if IN_CI else pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 Browser, Locator, Page, expect = sync_api.Browser, sync_api.Locator, sync_api.Page, sync_api.expect
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium on this machine"),
+    pytest.mark.skipif(not CHROMIUM and not IN_CI, reason="no Chromium on this machine"),
     # Gradio 6.31 uses pandas 3 as one used pandas 2.
     pytest.mark.filterwarnings("ignore:'future.no_silent_downcasting' is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The copy keyword is deprecated:DeprecationWarning"),

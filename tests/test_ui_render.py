@@ -309,11 +309,19 @@ def test_what_the_question_became_is_shown_only_where_it_changed() -> None:
     assert "Asked as" not in render.answer(make_answer(), 0).markup
 
 
-def test_the_line_under_an_answer_says_how_it_came_about() -> None:
-    given = make_answer(
-        mode="llm", model="m-1", filters=Filters("ICML", 2024), sources=(make_source(),), timings_ms={"a": 900, "b": 350}, usage=Usage(2_000, 100)
-    )
-    assert Parsed(render.answer(given, 0).markup).by_class["aside"] == ["LLM m-1 · confidence 90% · venue ICML · year 2024 · 1 source · 1.2 s · 2,100 tokens"]
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({}, "Extractive · confidence 90%"),
+        ({"timings_ms": {"a": 900, "b": 350}}, "Extractive · confidence 90% · 1.2 s"),
+        ({"timings_ms": {"a": 20, "b": 21.2}}, "Extractive · confidence 90% · 41 ms"),
+        ({"mode": "llm", "model": "m-1", "usage": Usage(2_000, 100)}, "LLM m-1 · confidence 90% · 2,100 tokens"),
+        ({"filters": Filters("ICML", 2024), "sources": (make_source(),)}, "Extractive · confidence 90% · venue ICML · year 2024 · 1 source"),
+        pytest.param({"outcome": "no_paper"}, "Extractive", id="the confidence is that of an answer"),
+    ],
+)
+def test_the_line_under_an_answer_says_how_it_came_about(fields: dict[str, Any], line: str) -> None:
+    assert Parsed(render.answer(make_answer(**fields), 0).markup).by_class["aside"] == [line]
 
 
 def test_the_top_says_whether_questions_leave_the_machine() -> None:

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import cast
 
 from rag.assistant import Assistant
 from rag.errors import AskError
@@ -66,7 +65,7 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -
     given: Answer | None = None
     ending = NOTHING
     try:
-        stream = cast("Generator[Event, None, None]", assistant.stream(question, history=chat.turns))  # closable, as generators are
+        stream = assistant.stream(question, history=chat.turns)
         async with aclosing(_events(stream, pool)) as events:
             async for event in events:
                 match event:

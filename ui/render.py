@@ -162,10 +162,12 @@ def _nearest(given: Answer) -> Html:
 
 def _facts(given: Answer) -> list[str]:
     """How an answer came about, in a few words each."""
-    facts = [_mode(given.mode, given.model), f"confidence {given.confidence:.0%}"]
+    spent = sum(given.timings_ms.values())
+    facts = [_mode(given.mode, given.model)]
+    facts += [f"confidence {given.confidence:.0%}"] if given.outcome == "answered" else []  # it is that of an answer, not of a decline
     facts += [f"{name} {value}" for name, value in given.filters.as_dict().items()]
     facts += [_count(len(given.sources), "source")] if given.sources else []
-    facts += [f"{sum(given.timings_ms.values()) / 1000:.1f} s"] if given.timings_ms else []
+    facts += [f"{spent:.0f} ms" if spent < 1000 else f"{spent / 1000:.1f} s"] if given.timings_ms else []
     facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []
     return facts
 

@@ -1,0 +1,439 @@
+"""The command line as a user runs it: what it prints where, its exit codes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rag.cli import main
+from tests.conftest import ASK, AskRun, clean_environment
+from tests.openai_server import OpenAIServer, Reply, cut, error_reply
+
+HEAVY = ("chromadb", "llama_index", "onnxruntime", "gradio", "openai", "bm25s")
+KEY = "sk-secret-0123456789abcdef"
+MOON = "The moon is made of green cheese [1]."
+BRAINLM = "How many hours of fMRI was BrainLM trained on?"
+BIBTEX = re.compile(r"(@inproceedings\{\w+,\n(  \w+ = \{.*\},\n)+\}\n\n?)+")
+
+Main = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(seeded_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+    """Runs `main` in this process, which saves two seconds: exit code, standard output, standard error."""
+
+    def run_main(*args: str, home: Path = seeded_home) -> tuple[int, str, str]:
+        monkeypatch.setenv("ASK_HOME", str(home))
+        monkeypatch.setattr(sys, "argv", ["ask", *args])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, told.out, told.err
+
+    return run_main
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    return clean_environment() | {"ASK_HOME": str(home)} | more
+
+
+def with_llm(server: OpenAIServer) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "ASK_MODEL": "test-model", "ASK_RETRIES": "0"}
+
+
+def on_terminal(*args: str, home: Path, width: int = 100, **more: str) -> tuple[int, str]:
+    """Runs `ask` on a terminal of its own: exit code, and all that the terminal got."""
+    master, slave = pty.openpty()
+    env = environment(home, TERM="xterm-256color", COLUMNS=str(width), LINES="24") | more
+    with subprocess.Popen([str(ASK), *args], stdin=slave, stdout=slave, stderr=slave, env=env, cwd=home, close_fds=True) as process:
+        os.close(slave)
+        got = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # how Linux says that the other end is closed
+                break
+            if not piece:
+                break
+            got += piece
+    os.close(master)
+    return process.returncode, got.decode()
+
+
+# Start-up and arguments ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], [""], ["ingest", "--help"]], ids=" ".join)
+def test_help_and_wrong_usage_load_nothing_heavy(args: list[str]) -> None:
+    code = (
+        f"import sys\nsys.argv = ['ask', *{args!r}]\nfrom rag.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as e:\n    code = e.code\n"
+        f"print('loaded', code, [m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=clean_environment(), timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == f"loaded {0 if args != [''] else 2} []"
+
+
+def test_help_shows_the_options_of_asking_and_every_command(run: Main) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    for word in ("--json", "--session", "--collection", "search", "ingest", "show", "status", "doctor", "sessions", "chat", "ui", "Examples:"):
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    ("args", "question"),
+    [
+        (["--json", BRAINLM], BRAINLM),
+        ([BRAINLM, "--json"], BRAINLM),
+        (["--json", *BRAINLM.split()], BRAINLM),
+        (["ask", "--json", BRAINLM], BRAINLM),
+        (["--collection", "default", "--json", BRAINLM], BRAINLM),
+        (["--collection=default", BRAINLM, "--json"], BRAINLM),
+        (["--json", "status"], "status"),
+        (["--json", "--", "--what is it--"], "--what is it--"),
+    ],
+    ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else "",
+)
+def test_what_names_no_command_is_a_question(run: Main, args: list[str], question: str) -> None:
+    code, out, _ = run(*args)
+    assert code == 0
+    assert json.loads(out)["question"] == question
+
+
+@pytest.mark.parametrize("args", [["status"], ["--collection", "default", "status"], ["--collection=default", "status"]], ids=" ".join)
+def test_a_lone_word_that_names_a_command_is_that_command(run: Main, args: list[str]) -> None:
+    assert run(*args)[1].startswith("collection: default\npapers: 95\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        ([""], 2, "The question is empty."),
+        (["\x01\x02\x1b"], 2, "The question is empty."),
+        (["x" * 20_000], 2, "20,000 characters"),
+        (["--no-such-option"], 2, "No such option"),
+        (["--mode", "magic", "q"], 2, "magic"),
+        (["--sources", "0", "q"], 2, "0 is not in the range"),
+        (["--year", "99", "q"], 2, "99 is not in the range"),
+        (["--json"], 2, "There is no question."),
+        (["--json", "--bibtex", "q"], 2, "both JSON and BibTeX"),
+        (["search"], 2, "There is no query."),
+        (["search", "-k", "0", "q"], 2, "0 is not in the range"),
+        (["search", ""], 2, "The question is empty."),
+        (["--file", "missing.txt"], 1, "missing.txt cannot be read: No such file or directory."),
+        (["--file", "."], 1, ". cannot be read: Is a directory."),
+        (["--file", "binary"], 1, "binary is not text in UTF-8."),
+        (["--file", "empty.txt"], 1, "empty.txt holds no question."),
+        (["--file", "good.txt", "q"], 2, "both a question and a file"),
+        (["search", "--file", "missing.txt"], 1, "missing.txt cannot be read"),
+        (["--session", "../x", "q"], 2, "'../x' is no name"),
+        (["--session", "", "q"], 2, "'' is no name"),
+        (["--session", "x" * 65, "q"], 2, "is no name"),
+        (["--session", "a/b", "q"], 2, "'a/b' is no name"),
+        (["--session", "é", "q"], 2, "'é' is no name"),
+        (["chat", "--session", "../x"], 2, "'../x' is no name"),
+        (["sessions", "--delete", "nobody"], 2, "no conversation 'nobody'"),
+        (["sessions", "--delete", ""], 2, "'' is no name"),
+        (["show", "zzzz"], 2, "No paper is called 'zzzz'."),
+        (["show", "0"], 2, "No paper is called '0'."),
+        (["--collection", "../x", "q"], 2, "ASK_COLLECTION"),
+        (["--collection", "nothing-here", "q"], 2, "holds no papers"),
+        (["--mode", "llm", "q"], 1, "OPENAI_API_KEY"),
+    ],
+    ids=lambda x: " ".join(x)[:30] if isinstance(x, list) else "",
+)
+def test_bad_input_gives_its_exit_code_a_message_and_nothing_on_standard_output(run: Main, args: list[str], code: int, says: str, tmp_path: Path) -> None:
+    here = tmp_path / "cwd"
+    (here / "binary").write_bytes(bytes(range(256)) * 8)
+    (here / "empty.txt").write_text("\n \n", encoding="utf-8")
+    (here / "good.txt").write_text("What is BiLLM?\n", encoding="utf-8")
+    ended, out, err = run(*args)
+    assert (ended, out) == (code, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_an_unexpected_exception_is_told_in_words_and_shown_whole_with_debug(run: Main, monkeypatch: pytest.MonkeyPatch, ask: AskRun, tmp_path: Path) -> None:
+    def broken(self: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr("rag.assistant.Assistant.status", broken)
+    code, out, err = run("status")
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: Something unexpected went wrong (ZeroDivisionError).\n")
+    assert "--debug" in err
+    assert "Traceback" not in err
+    done = ask("--debug", "show", "zzzz")
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+    assert "Error: No paper is called 'zzzz'." in done.stderr
+
+
+# Answers ---------------------------------------------------------------------------------------------------------------
+
+
+def test_questions_of_a_stream_are_answered_one_by_one_and_one_that_fails_stops_no_other(seeded_home: Path, tmp_path: Path) -> None:
+    """Each answer comes before the next question is sent, so that a program can talk to the command."""
+    with subprocess.Popen(
+        [str(ASK), "--json", "--file", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(seeded_home),
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin and process.stdout and process.stderr
+        answers = []
+        for question in (BRAINLM, "x" * 20_000, "Welche Größe hat BiLLM? 数\x85\u2028"):
+            process.stdin.write(f"\n  \n{question}\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        rest, err = process.stdout.read(), process.stderr.read()
+    assert process.returncode == 1
+    assert rest == ""
+    assert "6,700" in answers[0]["answer"]
+    assert answers[1].keys() == {"question", "error"}
+    assert answers[1]["question"] == "x" * 20_000
+    assert "20,000 characters" in answers[1]["error"]
+    assert answers[2]["question"].startswith("Welche Größe hat BiLLM? 数")
+    assert err.count("Error:") == 1
+
+
+def test_a_file_of_questions_and_one_of_queries(run: Main, tmp_path: Path) -> None:
+    file = tmp_path / "questions.txt"
+    file.write_text("\ufeffWhat is BiLLM?\r\n\r\nWhat is the capital of France?\r\n", encoding="utf-8")
+    code, out, _ = run("--json", "--file", str(file))
+    assert code == 0
+    assert [json.loads(line)["outcome"] for line in out.splitlines()] == ["answered", "no_paper"]
+    code, out, _ = run("search", "--json", "-k", "2", "--file", str(file))
+    assert [len(json.loads(line)["results"]) for line in out.splitlines()] == [2, 2]
+    code, out, _ = run("search", "-k", "3", "flow", "matching", "for", "proteins")
+    assert [line[:6] for line in out.splitlines()] == ["  1. A", "  2. " + out.splitlines()[1][5], "  3. " + out.splitlines()[2][5]]
+    assert "AlphaFold Meets Flow Matching" in out.splitlines()[0]
+
+
+def test_a_conversation_goes_on_in_the_next_run_and_two_do_not_mix(ask: AskRun, run: Main, own_home: Path) -> None:
+    ask("--session", "a", "What is Dynamic Memory Compression?", home=own_home)
+    run("--session", "b", "What bit-width does BiLLM reach?", home=own_home)
+    told = ask("--session", "a", "--json", "How much faster does it make generation?", home=own_home)
+    assert "Dynamic Memory Compression" in json.loads(told.stdout)["standalone_question"]
+    assert "3.7" in json.loads(told.stdout)["answer"]
+    _, out, _ = run("--session", "b", "--json", "Is it fast?", home=own_home)
+    assert "BiLLM" in json.loads(out)["standalone_question"]
+    assert run("sessions", home=own_home)[1].splitlines() == [
+        "a: 2 questions, last “How much faster does it make generation?”",
+        "b: 2 questions, last “Is it fast?”",
+    ]
+    assert run("sessions", "--delete", "a", home=own_home)[:2] == (0, "")
+    assert run("sessions", home=own_home)[1].startswith("b:")
+    (own_home / "sessions" / "b.json").write_text("{", encoding="utf-8")
+    for args in (["--session", "b", "What is BiLLM?"], ["sessions"]):
+        code, out, err = run(*args, home=own_home)
+        assert (code, out) == (1, "")
+        assert "damaged" in err
+        assert "ask sessions --delete b" in err
+
+
+def test_chat_answers_from_standard_input_understands_a_follow_up_and_ends_at_an_empty_line(ask: AskRun, own_home: Path) -> None:
+    done = ask("chat", "--session", "c", home=own_home, stdin=f"{BRAINLM}\n{'x' * 20_000}\nHow many recordings did it use?\n\nWhat is BiLLM?\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith("We introduce the Brain Language Model (BrainLM)")
+    assert "Understood as: How many recordings did BrainLM use?" in done.stdout
+    assert "BiLLM" not in done.stdout
+    assert "20,000 characters" in done.stderr
+    assert len(json.loads((own_home / "sessions" / "c.json").read_text(encoding="utf-8"))) == 2
+
+
+def test_a_paper_is_shown_by_id_by_its_start_and_by_place(run: Main) -> None:
+    found = json.loads(run("search", "--json", "-k", "1", "BrainLM")[1])["results"][0]["paper_id"]
+    whole = run("show", found)[1]
+    assert whole.startswith("BrainLM: A foundation model for brain activity recordings\n")
+    assert whole.rstrip().endswith(".")
+    file, position = re.search(r"· (\S+) (\d+)\n", whole).groups()  # type: ignore[union-attr]
+    assert run("show", found[:6])[1] == run("show", f"{file} {position}")[1] == whole
+
+
+def test_a_name_that_several_papers_share_is_refused(run: Main, own_home: Path, tmp_path: Path) -> None:
+    lines = [{"id": "twin", "title": f"T{n}", "text": f"Abstract number {n} is about wool and its many uses in the households of old."} for n in (1, 2)]
+    file = tmp_path / "twins.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert run("--collection", "twins", "ingest", str(file), home=own_home)[0] == 0
+    code, out, err = run("--collection", "twins", "show", "twin", home=own_home)
+    assert (code, out) == (2, "")
+    assert "More than one paper is called 'twin'." in err
+
+
+def test_bibtex_alone_is_on_standard_output(run: Main) -> None:
+    code, out, err = run("--bibtex", "Which papers compress the KV cache?")
+    assert code == 0
+    assert BIBTEX.fullmatch(out)
+    assert out.count("@") == 3
+    assert "about this" in err
+
+
+def test_status_of_a_fresh_home_says_that_nothing_is_there_and_makes_nothing(ask: AskRun, tmp_path: Path) -> None:
+    home = tmp_path / "fresh"
+    done = ask("status", home=home)
+    assert done.returncode == 0
+    assert "papers: 0\n" in done.stdout
+    assert json.loads(ask("status", "--json", home=home).stdout)["papers"] == 0
+    assert not home.exists()
+
+
+def test_hostile_papers_print_harmlessly(run: Main, own_home: Path, tmp_path: Path) -> None:
+    evil = "\x1b[31m\x1b]8;;http://evil.example\x07zebra\x1b]8;;\x07\r\x9b2J\u202e[bold]stripes[/bold] [link=http://evil.example]repel[/link]"
+    paper = {"id": evil, "title": evil, "authors": [evil], "venue": evil, "year": 2020, "url": f"https://x/{evil}"}
+    file = tmp_path / "evil\x1b]0;x\x07.jsonl"
+    file.write_text(
+        json.dumps(paper | {"text": f"We measure how {evil} horseflies land on coats. Flies landed 74% less often on {evil}."}) + "\n", encoding="utf-8"
+    )
+    in_evil = ("--collection", "evil")
+    assert run(*in_evil, "ingest", str(file), home=own_home)[0] == 0
+    active = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+    for args in (["How do zebra stripes repel horseflies?"], ["search", "zebra"], ["status"], ["--bibtex", "Do flies land on zebra stripes?"]):
+        code, out, err = run(*in_evil, *args, home=own_home)
+        assert code == 0
+        assert "zebra" in out or args == ["status"]
+        assert not active.findall(out + err), args
+    out = run(*in_evil, "--json", "How do zebra stripes repel horseflies?", home=own_home)[1]
+    assert not active.findall(out)
+    assert "\u202e" in json.loads(out)["sources"][0]["text"]
+    name = json.loads(run(*in_evil, "search", "--json", "zebra", home=own_home)[1])["results"][0]["paper_id"]
+    code, shown = on_terminal(*in_evil, "show", name, home=own_home)
+    assert code == 0
+    assert "[bold]stripes[/bold]" in shown
+    assert not re.search("\x1b\\]|\x9b|\u202e|\x1b\\[31m", shown)
+
+
+# Pipes and terminals ---------------------------------------------------------------------------------------------------
+
+
+def test_output_that_nobody_reads_or_that_fits_nowhere_ends_the_command_without_a_complaint_of_pythons(seeded_home: Path) -> None:
+    with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(seeded_home)) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([str(ASK), BRAINLM], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(seeded_home), check=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: The output cannot be written: No space left on device.\nFree some space, or send the output elsewhere.\n"
+
+
+def test_an_encoding_that_lacks_a_character_changes_no_json_and_ends_no_answer(ask: AskRun) -> None:
+    narrow = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    question = "Welches Budget braucht $t^3$VAE für “α”?"
+    there = ask("--json", question, **narrow)
+    assert there.stdout.isascii()
+    assert json.loads(there.stdout)["question"] == question
+    plain = ask(BRAINLM, **narrow)
+    assert plain.returncode == 0
+    assert plain.stdout.isascii()
+    assert "?We introduce the Brain Language Model" in plain.stdout
+
+
+def test_a_terminal_is_taken_as_it_is(seeded_home: Path) -> None:
+    code, wide = on_terminal(BRAINLM, home=seeded_home)
+    assert code == 0
+    assert "\x1b[1;36m" in wide
+    code, narrow = on_terminal(BRAINLM, home=seeded_home, width=40, NO_COLOR="1")
+    assert code == 0
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", narrow)
+    assert max(map(len, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", narrow).replace("\r", "\n").split("\n"))) <= 40
+    code, dumb = on_terminal(BRAINLM, home=seeded_home, TERM="dumb")
+    assert code == 0
+    assert "6,700 hours" in " ".join(dumb.split())
+    assert "\x1b" not in dumb
+
+
+# The language model ----------------------------------------------------------------------------------------------------
+
+
+def test_who_sees_the_question_is_said_first_and_unchecked_text_stays_out_of_a_pipe(ask: AskRun, server: OpenAIServer) -> None:
+    server.script(Reply(pieces=cut(MOON)))
+    done = ask(BRAINLM, **with_llm(server))
+    host = server.root.removeprefix("http://")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == f"Questions and the abstracts found for them go to test-model at {host}. ASK_MODE=extractive keeps them here."
+    assert len(server.chats) == 1
+    assert "cheese" not in done.stdout + done.stderr
+    assert "6,700" in done.stdout
+    assert "Note: Nothing that test-model wrote is supported" in done.stdout
+
+
+def test_extractive_mode_sends_nothing_and_says_nothing_of_a_model(run: Main, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (with_llm(server) | {"ASK_MODE": "extractive"}).items():
+        monkeypatch.setenv(name, value)
+    assert run(BRAINLM)[::2] == (0, "")
+    assert server.requests == []
+
+
+def test_a_terminal_shows_the_text_as_it_is_written_and_then_the_checked_answer(seeded_home: Path, server: OpenAIServer) -> None:
+    server.script(Reply(pieces=cut(MOON), delay_s=0.1))
+    code, text = on_terminal(BRAINLM, home=seeded_home, **with_llm(server))
+    assert code == 0
+    _, shown, after = text.rpartition("cheese")
+    assert shown
+    assert "\x1b[2K" in after.split("6,700")[0]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [error_reply(401, f"Incorrect API key provided: {KEY}."), Reply(status=500), Reply(pieces=("BrainLM was trained ",), fault="break")],
+    ids=["401", "500", "broken stream"],
+)
+def test_a_failing_model_gives_quotes_with_a_notice_but_an_error_where_the_model_was_demanded(
+    run: Main, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    for name, value in with_llm(server).items():
+        monkeypatch.setenv(name, value)
+    server.script(reply, reply)
+    code, out, err = run("--json", BRAINLM)
+    answer = json.loads(out)
+    assert (code, answer["mode"], answer["model"]) == (0, "extractive", None)
+    assert "6,700" in answer["answer"]
+    assert answer["notices"][0].startswith("The language model failed, so this answer quotes the abstracts instead.")
+    code, out_2, err_2 = run("--mode", "llm", BRAINLM)
+    assert (code, out_2) == (1, "")
+    assert "Error: " in err_2
+    assert KEY not in out + err + out_2 + err_2
+
+
+def test_the_key_is_nowhere_even_with_debug(ask: AskRun, server: OpenAIServer) -> None:
+    server.script(error_reply(401, f"Incorrect API key provided: {KEY}."))
+    done = ask("--debug", "--mode", "llm", BRAINLM, **with_llm(server))
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert server.chats[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_ctrl_c_in_mid_answer_stops_quietly_and_hangs_up(seeded_home: Path, server: OpenAIServer, tmp_path: Path) -> None:
+    server.script(Reply(pieces=("BrainLM was ",), fault="stall"))
+    env = environment(seeded_home, **with_llm(server))
+    with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
+        assert process.stdout and process.stderr
+        patience = time.monotonic() + 60
+        while not server.chats and time.monotonic() < patience:
+            select.select([], [], [], 0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == "Stopped."
+    assert "Traceback" not in err
+    assert server.chats[0].disconnected.wait(5)
