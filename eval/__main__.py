@@ -20,6 +20,10 @@ from rag.errors import AskError
 from rag.settings import Settings
 
 
+#: A table cut to a narrow terminal or to the 80 columns of a pipe could not be read.
+TABLE_WIDTH = 110
+
+
 @click.command()
 @click.option("--gold", "gold_path", type=click.Path(path_type=Path), default=gold.FOLDER, help="Gold questions: a JSONL file, or a folder of them.")
 @click.option("--collection", metavar="NAME", help="Ask this collection of yours instead of the bundled abstracts.")
@@ -28,6 +32,7 @@ from rag.settings import Settings
 def main(gold_path: Path, collection: str | None, mode: str, out: Path) -> None:
     """Measures retrieval, answers, citations and declines on gold questions."""
     console = Console()
+    console.width = max(console.width, TABLE_WIDTH)
     with tempfile.TemporaryDirectory(prefix="ask-eval-") as fresh:
         settings = Settings.load(collection=collection, mode=mode, home=None if collection else fresh)
         assistant = Assistant(settings)

@@ -144,8 +144,7 @@ class LocalEmbedding(BaseEmbedding):
             np.add.at(sums, owner, vectors[1:-1])
             np.add.at(counts, owner, 1)
         whole = _unit(total / tokens)
-        pooled = np.where(counts[:, None] > 0, _unit(sums), whole) if len(sentences) else sums.astype(np.float32)
-        return PaperVectors(whole, pooled)
+        return PaperVectors(whole, np.where(counts[:, None] > 0, _unit(sums), whole))
 
     def _run(self, sentences: Sequence[str]) -> Iterator[tuple[Vector, list[str], NDArray[np.intp]]]:
         """Runs the sentences as one text, in windows where it is longer than the model reads.

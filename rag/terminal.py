@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -145,9 +146,9 @@ def report(error: Exception, *, debug: bool) -> int:
     if isinstance(error, BrokenPipeError):  # the reader has gone (`ask … | head`), and nobody is left to tell
         _abandon_output()
         return 1
-    if isinstance(error, OSError) and not _can_flush():
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         _abandon_output()
-        error = AskError(f"The output cannot be written: {error.strerror}.", "Free some space, or send the output elsewhere.")
+        error = AskError("The disk is full.", "Free some space, or send the output elsewhere.")
     if not isinstance(error, AskError):
         told = f"Something unexpected went wrong ({type(error).__name__})."
         error = AskError(told, "Run the same command with --debug for the details; `ask doctor` looks for causes.")
@@ -158,14 +159,6 @@ def report(error: Exception, *, debug: bool) -> int:
 def flush() -> None:
     """Writes out what is printed; a full disk shows here at the latest, where it can still be told."""
     sys.stdout.flush()
-
-
-def _can_flush() -> bool:
-    try:
-        flush()
-    except OSError:
-        return False
-    return True
 
 
 def _abandon_output() -> None:

@@ -73,13 +73,10 @@ def plain(text: str) -> str:
     text = _clean(text)
     if not _MARKUP.search(text):
         return text
-    held: list[str] = []
+    held: dict[str, str] = {}
 
     def hold(content: str) -> str:
-        if len(held) > _LAST_HELD - _FIRST_HELD:
-            return content
-        held.append(content)
-        return chr(_FIRST_HELD + len(held) - 1)
+        return held.setdefault(content, chr(_FIRST_HELD + len(held))) if len(held) <= _LAST_HELD - _FIRST_HELD else content
 
     text = _URL.sub(lambda m: _hold_url(m[0], hold), text)
     text = re.sub(r"(\\\\)|\\?(%)|\\(\$)", lambda m: m[1] or (_PERCENT if m[2] else _DOLLAR), text)
@@ -93,8 +90,9 @@ def plain(text: str) -> str:
     if _MARKDOWN.search(text):
         text = _markdown(text)
     text = text.replace("``", '"')
+    contents = {place: content for content, place in held.items()}
     while _HELD.search(text):  # twice at most: a URL inside a formula
-        text = _HELD.sub(lambda m: held[ord(m[0]) - _FIRST_HELD], text)
+        text = _HELD.sub(lambda m: contents[m[0]], text)
     return _clean(text.replace(_PERCENT, "%").replace(_DOLLAR, "$"))
 
 
@@ -135,10 +133,10 @@ _SWITCHES = _words(
 )
 #: What an abstract's reader cannot follow or see.
 _HIDDEN = re.compile(
-    r"\\(?:begin|end)(?:\{[a-zA-Z]*\*?\}|(?![A-Za-z]))|\s*\\(?:cite\w*|(?:auto|eq|page|[cC])?ref|label|color|[hv]space|[hv]?phantom)\*?(?:\[[^\]]*\])*\{[^{}]*\}|(?<=\\operatorname)\*"
+    r"\\(?:begin|end)(?:\{[a-zA-Z]*\*?\}|(?![A-Za-z]))|\s*\\(?:cite\w*|(?:auto|eq|page|[cC])?ref|label|color|[hv]space|[hv]?phantom)\*?(?:\[[^\]]{0,99}\])*\{[^{}]{0,999}\}|(?<=\\operatorname)\*"
 )
 #: In x^\\mathrm{T} the parser would take the bare macro for the superscript.
-_SCRIPT = re.compile(r"([\^_])\s*(\\[A-Za-z]+\{[^{}]*\})")
+_SCRIPT = re.compile(r"([\^_])\s*(\\[A-Za-z]+(?:\{[^{}]*\})+)")
 #: "\\lora/" is a name, written with the habit of a slash where a space is to stay; and a space between two macros is meant.
 _NAME = re.compile(r"(?<![\\\w])(\\[A-Za-z]+)(?:/|( )(?=\\))")
 _FRACTIONS = _words("frac tfrac dfrac nicefrac")
@@ -149,7 +147,7 @@ def _latex(latex: str, *, math: bool) -> str:
     from pylatexenc import latex2text, latexwalker
 
     parse, show, known = _contexts(math)
-    latex = _balance(_HIDDEN.sub("", latex.replace("\\\\", " ")).removesuffix("\\"))
+    latex = _unnested(_HIDDEN.sub("", latex.replace("\\\\", " ")).removesuffix("\\"))
     latex = re.sub(r"\\wide(?=hat|tilde)", r"\\", latex)
     latex = re.sub(r"\\([()\[\]])", r"\1", latex)  # a formula's delimiter without its partner
     # An undefined macro with an argument is a font or a colour: the argument is the text. Without one it is a name.
@@ -171,21 +169,13 @@ def _math(latex: str) -> str:
     return re.sub(r"(?<![^A-Za-zͰ-Ͽℓ])_(?=\d)", "", text)  # H2O, ℓ1
 
 
-def _balance(latex: str) -> str:
-    """Closes braces left open, drops those that close nothing, and drops all where they nest absurdly deep."""
+def _unnested(latex: str) -> str:
+    """Drops every brace where they nest absurdly deep; the parser copes with those that have no partner."""
     depth = deepest = 0
-    drop: set[int] = set()
-    for brace in re.finditer(r"\\.|[{}]", latex):
-        if brace[0] == "{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif brace[0] == "}" and depth:
-            depth -= 1
-        elif brace[0] == "}":
-            drop.add(brace.start())
-    if deepest > _MAX_DEPTH:
-        return re.sub(r"(?<!\\)[{}]", "", latex)
-    return "".join(c for i, c in enumerate(latex) if i not in drop) + "}" * depth
+    for brace in re.findall(r"\\.|[{}]", latex):
+        depth += (brace == "{") - (brace == "}" and depth > 0)
+        deepest = max(deepest, depth)
+    return latex if deepest <= _MAX_DEPTH else re.sub(r"(?<!\\)[{}]", "", latex)
 
 
 @functools.cache
@@ -300,7 +290,6 @@ _ABBREVIATIONS = _words(
 )
 #: A stop without a space after it ("ReAct.Our code"), and one after a small single letter, which is a variable and no initial.
 _UNSEEN_STOP = re.compile(r"(?<=[a-z]{2}[.?!])(?=[A-Z]\w*[ ,])|(?<=\s[a-zα-ω]\.)\s+(?=[A-Z](?:\s|[a-z]+\W))")
-_OPENING = "([{\"'“‘«*_`"
 _ENUMERATOR = r"[(\[]?(?:[a-zA-Z]|[ivxIVX]+|\d{1,2})[)\]]"
 
 
@@ -318,7 +307,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     masked = _MATH.sub(_mask, masked)
     starts = {s.start for s in _splitter().iter_segments(masked) if masked[s.start - 1 : s.start].isspace()}
     starts.update(m.end() for m in _UNSEEN_STOP.finditer(masked))
-    cuts = [0, *sorted(_before_opening(text, s) for s in starts), len(text)]
+    cuts = [0, *sorted(starts), len(text)]
     spans: list[tuple[int, int]] = []
     for start, end in itertools.pairwise(cuts):
         piece = text[start:end]
@@ -345,13 +334,6 @@ def _mask(formula: re.Match[str]) -> str:
     """As many letters as the formula has characters, so that nothing splits inside it; a stop at its end stays one ("$B.$ This")."""
     ends = re.search(r"[.?!]\W*$", formula[0])
     return "X" * (len(formula[0]) - 1) + ("." if ends else "X")
-
-
-def _before_opening(text: str, start: int) -> int:
-    """A sentence starts before its opening quote, bracket or emphasis."""
-    while start and text[start - 1] in _OPENING:
-        start -= 1
-    return start
 
 
 def _continues(before: str, gap: str, after: str) -> bool:

@@ -39,8 +39,7 @@ def run(seeded_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         with pytest.raises(SystemExit) as ended:
             main()
         told = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, told.out, told.err
+        return int(ended.value.code or 0), told.out, told.err
 
     return run_main
 
@@ -187,16 +186,11 @@ def test_an_unexpected_exception_is_told_in_words_and_shown_whole_with_debug(run
 
 def test_questions_of_a_stream_are_answered_one_by_one_and_one_that_fails_stops_no_other(seeded_home: Path, tmp_path: Path) -> None:
     """Each answer comes before the next question is sent, so that a program can talk to the command."""
-    with subprocess.Popen(
-        [str(ASK), "--json", "--file", "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(seeded_home),
-        cwd=tmp_path,
-    ) as process:
-        assert process.stdin and process.stdout and process.stderr
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([str(ASK), "--json", "--file", "-"], text=True, env=environment(seeded_home), cwd=tmp_path, **pipes) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         answers = []
         for question in (BRAINLM, "x" * 20_000, "Welche Größe hat BiLLM? 数\x85\u2028"):
             process.stdin.write(f"\n  \n{question}\n")
@@ -216,7 +210,7 @@ def test_questions_of_a_stream_are_answered_one_by_one_and_one_that_fails_stops_
 
 def test_a_file_of_questions_and_one_of_queries(run: Main, tmp_path: Path) -> None:
     file = tmp_path / "questions.txt"
-    file.write_text("\ufeffWhat is BiLLM?\r\n\r\nWhat is the capital of France?\r\n", encoding="utf-8")
+    file.write_text("\ufeffWhat bit-width does BiLLM reach?\r\n\r\nWhat is the capital of France?\r\n", encoding="utf-8")
     code, out, _ = run("--json", "--file", str(file))
     assert code == 0
     assert [json.loads(line)["outcome"] for line in out.splitlines()] == ["answered", "no_paper"]
@@ -264,7 +258,7 @@ def test_a_paper_is_shown_by_id_by_its_start_and_by_place(run: Main) -> None:
     whole = run("show", found)[1]
     assert whole.startswith("BrainLM: A foundation model for brain activity recordings\n")
     assert whole.rstrip().endswith(".")
-    file, position = re.search(r"· (\S+) (\d+)\n", whole).groups()  # type: ignore[union-attr]
+    file, position = re.search(r"· (\S+\.txt) (\d+)\n", whole).groups()  # type: ignore[union-attr]
     assert run("show", found[:6])[1] == run("show", f"{file} {position}")[1] == whole
 
 
@@ -325,13 +319,14 @@ def test_hostile_papers_print_harmlessly(run: Main, own_home: Path, tmp_path: Pa
 
 def test_output_that_nobody_reads_or_that_fits_nowhere_ends_the_command_without_a_complaint_of_pythons(seeded_home: Path) -> None:
     with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(seeded_home)) as process:
-        assert process.stdout and process.stderr
+        assert process.stdout
+        assert process.stderr
         process.stdout.close()
         assert process.stderr.read() == ""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([str(ASK), BRAINLM], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(seeded_home), check=False)
     assert done.returncode == 1
-    assert done.stderr == "Error: The output cannot be written: No space left on device.\nFree some space, or send the output elsewhere.\n"
+    assert done.stderr == "Error: The disk is full.\nFree some space, or send the output elsewhere.\n"
 
 
 def test_an_encoding_that_lacks_a_character_changes_no_json_and_ends_no_answer(ask: AskRun) -> None:
@@ -426,7 +421,8 @@ def test_ctrl_c_in_mid_answer_stops_quietly_and_hangs_up(seeded_home: Path, serv
     server.script(Reply(pieces=("BrainLM was ",), fault="stall"))
     env = environment(seeded_home, **with_llm(server))
     with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
-        assert process.stdout and process.stderr
+        assert process.stdout
+        assert process.stderr
         patience = time.monotonic() + 60
         while not server.chats and time.monotonic() < patience:
             select.select([], [], [], 0.05)

@@ -218,7 +218,7 @@ def test_missing_or_damaged_file_is_refused_with_what_to_do(tmp_path: Path, name
     broken = LocalEmbedding(folder=folder)
     with pytest.raises(ModelFileError, match=re.escape(name)) as caught:
         broken.query("anything")
-    assert "einstall" in caught.value.hint
+    assert "pip install --force-reinstall" in caught.value.hint
 
 
 def test_embedding_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
