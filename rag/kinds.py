@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, and what it is about once the words that ask for papers are taken off."""
+"""What kind of answer a question wants, what it is about once the words that ask for papers are taken off, and what else its words tell."""
 
 from __future__ import annotations
 
@@ -34,3 +34,30 @@ def topic_of(question: str) -> str:
         return question
     rest = _FRAME.sub("", question, count=1).strip()
     return rest if any(c.isalnum() for c in rest) else question
+
+
+#: Function words of German, French, Spanish, Italian and Portuguese that are no English words.
+_FOREIGN = frozenset(
+    "wie wird wurde werden welche welcher welches warum wo wer ist sind und oder der das dem den ein eine einer eines für mit auf von zu nicht kann "
+    "quel quelle quels quelles comment pourquoi combien est sont les des une dans pour avec sur par sans du au aux et ou que qui "
+    "cuál cuáles cuánto cuántos cuántas cómo qué por los las el un una para sobre según del y "
+    "quale quali quanto quanti come perché il lo gli della delle nel nella con è "
+    "qual quais quantos onde são os as uma em não ao".split()
+)
+_ENGLISH = frozenset("a an the of to for with by from is are was were be does do did how what which who why when where can could it its that this on".split())
+#: A capital or a digit after the first letter: the name of a method, a model or a data set, alike in every language.
+_NAME = re.compile(r"(?<![A-Za-z0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]+[-_^]?[A-Z0-9][A-Za-z0-9+-]*")
+
+
+def is_foreign(question: str) -> bool:
+    """Whether a question looks as if it were not in English: another script, or more function words of other languages."""
+    letters = [c for c in question if c.isalpha()]
+    if sum(ord(c) > 0x24F for c in letters) > len(letters) / 3:
+        return True
+    words = re.findall(r"[^\W\d_]+", question.casefold())
+    return sum(w in _FOREIGN for w in words) > sum(w in _ENGLISH for w in words)
+
+
+def names_in(question: str) -> tuple[str, ...]:
+    """The names in a question that can be told by their shape ("DMC", "LLaMA2-70B"), each once, in order."""
+    return tuple(dict.fromkeys(_NAME.findall(question)))

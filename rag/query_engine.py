@@ -21,13 +21,13 @@ from rag.answerable import judge
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
-from rag.kinds import kind_of, topic_of
+from rag.kinds import is_foreign, kind_of, names_in, topic_of
 from rag.llm import ChatModel
 from rag.prompts import CANNOT_ANSWER, answer_messages
 from rag.records import Answer, Delta, Event, Filters, Hit, Judgement, Kind, Mode, Paper, Progress, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
-from rag.text import plain
+from rag.text import plain, tokens
 
 #: Papers looked at for a list; the longest list that the seeds' gold questions want has fewer.
 LIST_PAPERS = 12
@@ -93,11 +93,16 @@ class AbstractsQueryEngine(BaseQueryEngine):
         """
         yield Progress("Searching")
         kind, topic = kind_of(request.standalone_question), topic_of(request.standalone_question)
+        foreign = request.mode == "extractive" and is_foreign(request.standalone_question)
+        names = names_in(topic) if foreign else ()
+        topic = " ".join(names) or topic
         run = _Run(request, kind, topic, [], Judgement("no_paper", 0.0, False), list(request.notices), {})
         wanted = max(request.context_papers, request.sources, LIST_PAPERS if run.kind == "list" else 0)
         run.hits = self._retriever.search(run.topic, wanted, request.filters)
         run.clock("retrieve")
         run.judgement = judge(run.topic, run.hits, self._finder)
+        if foreign:
+            self._by_names(run, names)
         run.clock("judge")
         answer = None
         if request.mode == "llm" and run.hits:
@@ -156,6 +161,13 @@ class AbstractsQueryEngine(BaseQueryEngine):
         judgement = replace(run.judgement, outcome="answered")
         return self._answer(run, "llm", judgement, "", checked.sentences, checked.sources)
 
+    def _by_names(self, run: _Run, names: Sequence[str]) -> None:
+        """Hedges what was found for the names of a question in another language, if the first paper holds at least half of them."""
+        run.notices.append("Without a language model only English is understood; of this question nothing but its names could be matched.")
+        told = set(tokens(f"{run.hits[0].paper.title or ''} {run.hits[0].paper.text}")) if run.hits else set()
+        found = bool(names) and 2 * sum(set(tokens(name)) <= told for name in names) >= len(names)
+        run.judgement = replace(run.judgement, outcome="answered" if found else "no_paper", hedged=found)
+
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""
         if run.judgement.outcome == "no_paper":
@@ -176,8 +188,9 @@ class AbstractsQueryEngine(BaseQueryEngine):
 
     def _nothing(self, run: _Run, mode: Mode) -> Answer:
         """The answer that nothing here is about the question: what was searched, and what is nearest."""
+        found = "Nothing here was found for this." if is_foreign(run.request.standalone_question) else "Nothing here is about this."
         searched = searched_of([p for p in self._store.papers.values() if matches(p, run.request.filters)])
-        return self._answer(run, mode, run.judgement, f"Nothing here is about this. Searched: {searched}.", (), ())
+        return self._answer(run, mode, run.judgement, f"{found} Searched: {searched}.", (), ())
 
     def _answer(self, run: _Run, mode: Mode, judgement: Judgement, lead: str, sentences: Sequence[Sentence], sources: Sequence[Source]) -> Answer:
         r = run.request

@@ -153,8 +153,8 @@ def _ours(names: Iterable[str]) -> list[str]:
 def _refuse_unknown(where: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in (possible := sorted(known)):
-            close = difflib.get_close_matches(name, possible, n=1)
-            meant = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(possible)}."
+            close = difflib.get_close_matches(name, possible, n=2, cutoff=0.75)
+            meant = f"Did you mean {' or '.join(close)}?" if close else f"Known are {', '.join(possible)}."
             raise SettingsError(f"{where} sets {name}, which is no setting.", meant)
 
 

@@ -17,7 +17,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: Two first questions asked at once both want to index the seeds (4 s here); the second waits for the first.
 LOCK_WAIT_S = 120.0
+#: A write of another `ask` takes a fifth of a second; whoever holds the database for longer is another program, and Chroma would wait on.
+BUSY_WAIT_S = 10.0
 #: A batch of papers needs about 1 MB for itself and as much for SQLite's journal; ten times that is too little to go on.
 FULL_BELOW_BYTES = 20_000_000
 #: Chroma's default space is l2.
@@ -76,6 +78,7 @@ class Store:
         self._lock_file = folder.with_name(f".{folder.name}.lock")
         self._written_file = folder.with_name(f".{folder.name}.written")
         self._seen = self._last_written()
+        self._probed = False
 
     @property
     def exists(self) -> bool:
@@ -260,7 +263,19 @@ class Store:
         from chromadb.config import Settings
 
         with self._errors("opened"):
+            if not self._probed and self.exists:
+                self._probe()
             return chromadb.PersistentClient(str(self.folder), settings=Settings(anonymized_telemetry=False))
+
+    def _probe(self) -> None:
+        """Fails where another program holds the database, or where it is none.
+
+        Only once, before Chroma has the file open: closing a second handle drops a process's locks on it (POSIX).
+        """
+        with closing(sqlite3.connect(self.folder / "chroma.sqlite3", timeout=BUSY_WAIT_S, isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("ROLLBACK")
+        self._probed = True
 
     @cached_property
     def _papers(self) -> Collection:
@@ -302,7 +317,9 @@ class Store:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())[:200].rstrip(".")
         told = f"The index in {self.folder} cannot be {done}: {reason or type(error).__name__}."
         number = error.errno if isinstance(error, OSError) else None
-        code = int(found[1]) & 0xFF if (found := re.search(r"\(code: (\d+)\)", str(error))) else None
+        found = re.search(r"\(code: (\d+)\)", str(error))
+        code = int(found[1]) if found else getattr(error, "sqlite_errorcode", 0)
+        code &= 0xFF  # the rest tells apart kinds of one error
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return LockedError(told, "Wait until the other process is done, and try again.")
         if number in _NOT_WRITABLE or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):

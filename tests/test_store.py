@@ -201,12 +201,15 @@ sys.stdin.read()
 """
 
 
-def test_a_database_that_another_program_holds_is_told_to_be_locked(store: Store) -> None:
-    filled(store, entry("a"))
+def test_a_database_that_another_program_holds_is_told_to_be_locked(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.store.BUSY_WAIT_S", 0.2)
+    store = again(filled(store, entry("a")))
     held = subprocess.Popen([sys.executable, "-c", HOLDER, str(store.folder / "chroma.sqlite3")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with held:
         assert held.stdout is not None
         assert held.stdout.readline() == "held\n"
+        with pytest.raises(LockedError, match="database is locked"):
+            _ = store.papers
         with pytest.raises(LockedError, match="database is locked") as refused, store.writing():
             store.add([entry("b")])
         held.communicate()
