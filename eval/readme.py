@@ -1,0 +1,54 @@
+"""Writes what the README shows from what the program prints: `python -m eval.readme [RESULTS]`.
+
+The outputs of `ask` on the bundled abstracts and, if the results of a `python -m eval` are given, its table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+OUTPUT = re.compile(r"(?P<before><!-- output: (?P<question>[^>]+) -->\n```\n)(?P<shown>.*?)(?P<after>```\n<!-- /output -->)", re.DOTALL)
+EVAL = re.compile(r"<!-- eval -->\n.*?<!-- /eval -->", re.DOTALL)
+COLUMNS = (("R@1", "recall_1"), ("R@5", "recall_5"), ("match", "answer_match"), ("cited", "right_paper_cited"), ("declined", "declined"))
+GROUPS = ("named", "paraphrase", "lay", "list", "compare", "conversation", "noisy", "answerable", "off_topic", "near_topic", "missing_detail", "false_premise")
+
+
+def main() -> None:
+    """Rewrites the README between its markers."""
+    readme = README.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="ask-readme-") as home:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("ASK_", "OPENAI_"))} | {"ASK_HOME": home}
+        readme = OUTPUT.sub(lambda m: f"{m['before']}{printed(m['question'], environment)}{m['after']}", readme)
+    if len(sys.argv) > 1:
+        results = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+        readme = EVAL.sub(lambda _: f"<!-- eval -->\n{table(results['summary'])}<!-- /eval -->", readme)
+    README.write_text(readme, encoding="utf-8")
+
+
+def printed(question: str, environment: Mapping[str, str]) -> str:
+    """What `ask` prints on standard output for a question."""
+    ask = str(Path(sys.executable).with_name("ask"))
+    return subprocess.run([ask, question], env=dict(environment), capture_output=True, text=True, check=True).stdout
+
+
+def table(summary: Sequence[Mapping[str, Any]]) -> str:
+    """The groups that the README shows, with a Markdown row a group and split."""
+    lines = ["| questions | half | n | " + " | ".join(heading for heading, _ in COLUMNS) + " |", "| --- | --- | --- |" + " --- |" * len(COLUMNS)]
+    for group in GROUPS:
+        for entry in (e for e in summary if e["group"] == group and e["split"] != "both"):
+            values = ["" if entry[field] is None else f"{entry[field]:.2f}" for _, field in COLUMNS]
+            lines.append(f"| {group.replace('_', ' ')} | {entry['split']} | {entry['n']} | " + " | ".join(values) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
