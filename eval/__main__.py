@@ -19,7 +19,6 @@ from rag.assistant import Assistant
 from rag.errors import AskError
 from rag.settings import Settings
 
-
 #: A table cut to a narrow terminal or to the 80 columns of a pipe could not be read.
 TABLE_WIDTH = 110
 

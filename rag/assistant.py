@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
+from rag.markup import plain
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import MEMORY, Sessions, stand_alone
 from rag.settings import Settings
-from rag.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag.evidence import EvidenceFinder, quote
+from rag.markup import plain
 from rag.records import Evidence, Hit, Paper, Quote, Sentence, Source, Support
-from rag.text import content_stems, numbers, plain, sentence_spans
+from rag.sentences import sentence_spans
+from rag.text import content_stems, numbers
 
 #: Least share of a claim's words, weighted by rarity, that its paper holds, and least mean cosine of its words to theirs. Of summaries
 #: that reviewers wrote in their own words (SciTLDR peer, 150) this accepts 0.46 for their own abstract and 0.12 for the nearest

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, count
 from typing import Any
 
+from rag.markup import plain
 from rag.records import Answer, Hit, Paper, Source
-from rag.text import plain, tokens
+from rag.text import tokens
 
 #: Inline mathematics after Pandoc's rule, so that "$5 and $10" stays money.
 _FORMULA = re.compile(r"(?<!\\)\$(?=\S)(?:\\.|[^$\\])+(?<!\s)\$(?!\d)")

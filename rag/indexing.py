@@ -15,9 +15,9 @@ from pathlib import Path
 from rag import readers
 from rag.embeddings import LocalEmbedding
 from rag.evidence import cut
+from rag.markup import plain
 from rag.records import IngestReport, Paper
 from rag.store import Entry, Store
-from rag.text import plain
 
 #: Papers between two writes: about a second of work that a kill loses; larger batches did not index faster.
 BATCH = 32

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rag.markup import words
 from rag.records import Kind
 
 #: "Works" and "studies" are verbs more often than not ("Which optimiser works best?").
@@ -38,13 +39,14 @@ def topic_of(question: str) -> str:
 
 #: Function words of German, French, Spanish, Italian and Portuguese that are no English words.
 _FOREIGN = frozenset(
-    "wie wird wurde werden welche welcher welches warum wo wer ist sind und oder der das dem den ein eine einer eines für mit auf von zu nicht kann "
-    "quel quelle quels quelles comment pourquoi combien est sont les des une dans pour avec sur par sans du au aux et ou que qui "
-    "cuál cuáles cuánto cuántos cuántas cómo qué por los las el un una para sobre según del y "
-    "quale quali quanto quanti come perché il lo gli della delle nel nella con è "
-    "qual quais quantos onde são os as uma em não ao".split()
+    words(
+        "wie wird wurde werden welche welcher welches warum wo wer ist sind und oder der das dem den ein eine einer eines für mit auf von zu nicht kann "
+        "quel quelle quels quelles comment pourquoi combien est sont les des une dans pour avec sur par sans du au aux et ou que qui "
+        "cuál cuáles cuánto cuántos cuántas cómo qué por los las el un una para sobre según del y "
+        "quale quali quanto quanti come perché il lo gli della delle nel nella con è qual quais quantos onde são os as uma em não ao"
+    )
 )
-_ENGLISH = frozenset("a an the of to for with by from is are was were be does do did how what which who why when where can could it its that this on".split())
+_ENGLISH = frozenset(words("a an the of to for with by from is are was were be does do did how what which who why when where can could it its that this on"))
 #: A capital or a digit after the first letter: the name of a method, a model or a data set, alike in every language.
 _NAME = re.compile(r"(?<![A-Za-z0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]+[-_^]?[A-Z0-9][A-Za-z0-9+-]*")
 
@@ -54,8 +56,8 @@ def is_foreign(question: str) -> bool:
     letters = [c for c in question if c.isalpha()]
     if sum(ord(c) > 0x24F for c in letters) > len(letters) / 3:
         return True
-    words = re.findall(r"[^\W\d_]+", question.casefold())
-    return sum(w in _FOREIGN for w in words) > sum(w in _ENGLISH for w in words)
+    asked = re.findall(r"[^\W\d_]+", question.casefold())
+    return sum(w in _FOREIGN for w in asked) > sum(w in _ENGLISH for w in asked)
 
 
 def names_in(question: str) -> tuple[str, ...]:

@@ -23,11 +23,12 @@ from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.kinds import is_foreign, kind_of, names_in, topic_of
 from rag.llm import ChatModel
+from rag.markup import plain
 from rag.prompts import CANNOT_ANSWER, answer_messages
 from rag.records import Answer, Delta, Event, Filters, Hit, Judgement, Kind, Mode, Paper, Progress, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
-from rag.text import plain, tokens
+from rag.text import tokens
 
 #: Papers looked at for a list; the longest list that the seeds' gold questions want has fewer.
 LIST_PAPERS = 12

@@ -15,9 +15,9 @@ from rag.embeddings import LocalEmbedding
 from rag.filters import matches
 from rag.fusion import fuse
 from rag.lexical import LexicalIndex
+from rag.markup import plain
 from rag.records import Filters, Hit
 from rag.store import Store
-from rag.text import plain
 
 #: Weights of the standardised scores, measured on SciFact dev, SciTLDR dev and the seeds (DESIGN.md).
 WEIGHTS = {"abstract": 1.0, "sentence": 0.5, "lexical": 0.7}

@@ -23,9 +23,10 @@ from typing import Any
 
 from rag.errors import SessionError, UsageError
 from rag.kinds import kind_of
+from rag.markup import plain
 from rag.records import Paper, Turn
 from rag.settings import NAME_PATTERN
-from rag.text import content_stems, plain
+from rag.text import content_stems
 
 #: Turns that a follow-up may look back on.
 MEMORY = 6

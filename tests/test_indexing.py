@@ -19,9 +19,9 @@ from rag import indexing, store
 from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
 from rag.errors import InputError, LockedError, ModelFileError, StampError
 from rag.indexing import ingest
+from rag.markup import plain
 from rag.records import IngestReport
 from rag.store import Name, Store
-from rag.text import plain
 from tests.conftest import ASK, AskRun, clean_environment
 
 ONE = "We study gradient descent on wide networks. It converges at a linear rate in 17 steps on every task."

@@ -16,10 +16,10 @@ from rag.filters import matches
 from rag.fusion import fuse, standardise
 from rag.indexing import ingest
 from rag.lexical import LexicalIndex
+from rag.markup import plain
 from rag.records import Filters, Hit, Paper
 from rag.retrieval import HybridRetriever
 from rag.store import Entry, Store
-from rag.text import plain
 from tests.conftest import make_paper
 
 KV = "Which papers compress the KV cache?"

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag.text import STOPWORDS, content_stems, numbers, paper_id, plain, safe_for_terminal, sentence_spans, stems, tokens
+from rag.markup import plain
+from rag.sentences import sentence_spans
+from rag.text import STOPWORDS, content_stems, numbers, paper_id, safe_for_terminal, stems, tokens
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 GOLDEN = Path(__file__).parent / "data" / "sentence_starts.json"
