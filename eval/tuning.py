@@ -21,6 +21,7 @@ from rag import evidence, extractive
 from rag.assistant import Assistant, plain
 from rag.embeddings import LocalEmbedding
 from rag.evidence import EvidenceFinder, cut
+from rag.kinds import kind_of, topic_of
 from rag.lexical import LexicalIndex
 from rag.records import Origin, Paper
 from rag.settings import Settings
@@ -86,11 +87,21 @@ def answers() -> None:
         setting = f"{extractive.SENTENCES_OF_TOP} {extractive.SENTENCE_SHARE} {extractive.PAPER_SPREAD}"
         length = fmean(len(r.answer) for r in rows)
         click.echo(f"{setting}: {_mean(rows, 'answer_match')} {length:.0f} {_mean(rows, 'cited_precision')} {_mean(rows, 'right_paper_cited')}")
-    lists = [i for i in items if i.kind in ("list", "count", "filter")]
+    lists = [i for i in items if kind_of(i.question) == "list"]
     click.echo(f"lists, dev and test ({len(lists)}): spread: cited precision, cited recall")
     for extractive.LIST_SPREAD in (0.3, 0.4, 0.45, 0.5, 0.6):
         rows = runner.run(assistant, lists)
         click.echo(f"{extractive.LIST_SPREAD}: {_mean(rows, 'cited_precision')} {_mean(rows, 'cited_recall')}")
+
+    papers = {(o.file, o.position): p for p in assistant.papers() for o in p.origins}
+    click.echo("lists: contribution bonus: share of the right papers whose quote is the gold sentence, dev, test")
+    for extractive.CONTRIBUTION_BONUS in (0.0, 0.2, 0.3, 0.35, 0.4, 0.5):
+        right: dict[str, list[bool]] = {"dev": [], "test": []}
+        for item in lists:
+            for paper in (papers[p] for p in item.papers):
+                quoted = extractive.contribution(assistant.finder.rank(topic_of(item.question), paper.text)).passage.text
+                right[item.split].append(any(e in quoted or quoted in e for e in item.evidence))
+        click.echo(f"{extractive.CONTRIBUTION_BONUS}: {fmean(right['dev']):.2f} {fmean(right['test']):.2f}")
 
 
 @main.command()

@@ -23,16 +23,12 @@ from rag.errors import SettingsError
 APP_NAME = "ask-abstracts"
 #: Collection and session names become names of files: no separators, no leading dot or dash, no longer than file systems take.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-#: A byte order mark, as Windows editors write, would otherwise become part of the first name.
-_ENCODING = "utf-8-sig"
 
 
 class Settings(BaseSettings):
     """Everything that can be configured. Build it with `Settings.load`, which also refuses unknown names."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="ASK_", env_file_encoding=_ENCODING, frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True, str_strip_whitespace=True
-    )
+    model_config = SettingsConfigDict(env_prefix="ASK_", frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True, str_strip_whitespace=True)
 
     openai_api_key: SecretStr | None = Field(
         None, validation_alias=AliasChoices("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server; local servers need none."
@@ -52,13 +48,6 @@ class Settings(BaseSettings):
     timeout_s: float = Field(60.0, ge=1, le=3600, description="Seconds to wait for the LLM: to connect, and between two pieces of its answer.")
     retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
     max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")
-
-    @field_validator("openai_api_key")
-    @classmethod
-    def _is_stripped(cls, value: SecretStr | None) -> SecretStr | None:
-        """Without the line break that comes with a key read from a file."""
-        stripped = value.get_secret_value().strip() if value else ""
-        return SecretStr(stripped) if stripped else None
 
     @field_validator("openai_base_url")
     @classmethod
@@ -139,7 +128,7 @@ class Settings(BaseSettings):
 def _read(file: Path) -> Mapping[str, object]:
     """The names of a `.env` file, none where there is no such file."""
     try:
-        return dotenv_values(file, encoding=_ENCODING)
+        return dotenv_values(file)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SettingsError(f"{file} cannot be read: {reason}.", "Mend or remove it.") from None

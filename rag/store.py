@@ -307,12 +307,16 @@ class Store:
 
         try:
             yield
-        except (ChromaError, sqlite3.Error, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        except BaseException as error:
+            theirs = isinstance(error, ChromaError | sqlite3.Error | OSError | ValueError | KeyError | TypeError | RuntimeError)
+            # What pyo3 raises where Chroma's Rust code panics is no Exception, and is in no module that could be imported.
+            if not theirs and type(error).__name__ != "PanicException":
+                raise
             # A client that failed to open would be handed out again, broken.
             self.close()
             raise self._ours(error, done) from error
 
-    def _ours(self, error: Exception, done: str) -> StoreError:
+    def _ours(self, error: BaseException, done: str) -> StoreError:
         """A vendor's error in our words. Chroma gives SQLite's result codes in its messages."""
         reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())[:200].rstrip(".")
         told = f"The index in {self.folder} cannot be {done}: {reason or type(error).__name__}."

@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rag.doctor import examine
 from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
-from rag.records import Check
+from rag.records import Check, Passage
 from rag.settings import Settings
-from rag.store import Store
-from tests.conftest import AskRun
+from rag.store import Entry, Store
+from tests.conftest import AskRun, make_paper
 from tests.openai_server import OpenAIServer
 
 NAMES = ["Python", "SQLite", "home folder", "local model", "index", "language model"]
@@ -83,15 +84,18 @@ def test_an_index_of_another_embedder_is_found(tmp_path: Path) -> None:
     assert "`ask ingest PATH --rebuild`" in checks["index"].hint
 
 
-def test_an_index_that_has_lost_its_vectors_is_found(own_home: Path) -> None:
-    store = Store(own_home / "collections" / "default", EMBEDDER_ID, DIMENSION)
-    _ = store.papers
-    for collection in (store._passages, store._papers):
-        kept = collection.get(include=["documents", "metadatas"])
-        collection.delete(ids=kept["ids"])
-    store._papers.upsert(ids=["x"], embeddings=[[1.0] + [0.0] * (DIMENSION - 1)], metadatas=[{"origins": "[]"}])
+def test_damaged_vectors_are_found_although_the_papers_can_be_read(tmp_path: Path) -> None:
+    # From 1,000 vectors on, Chroma keeps them in files of its own.
+    store = Store(tmp_path / "large" / "collections" / "default", EMBEDDER_ID, DIMENSION)
+    paper, vector = make_paper(), np.eye(1, DIMENSION, dtype=np.float32)[0]
+    passages = tuple(Passage(paper.id, n, 0, 2, "We") for n in range(1200))
+    with store.writing():
+        store.add([Entry(paper, passages, vector, np.stack([vector] * len(passages)))])
     store.close()
-    assert broken(examined(own_home)) == ["index"]
+    assert broken(examined(tmp_path / "large")) == []
+    damaged = [header.write_bytes(b"garbage" * 100) for header in store.folder.rglob("header.bin")]
+    assert damaged
+    assert broken(examined(tmp_path / "large")) == ["index"]
 
 
 def test_a_home_that_cannot_be_written_to_is_found() -> None:

@@ -174,15 +174,18 @@ def test_one_bad_path_and_nothing_is_written(tmp_path: Path, empty: Store, embed
     assert not empty.folder.exists()
 
 
-@pytest.mark.parametrize(("embedder_id", "dimension"), [("another-model", DIMENSION), (EMBEDDER_ID, 7)])
+@pytest.mark.parametrize(
+    ("embedder_id", "dimension", "rows"),
+    [("another-model", DIMENSION, 2), (EMBEDDER_ID, 7, 2), ("another-model", DIMENSION, 1)],
+    ids=["embedder", "dimension", "killed before its first paper was complete"],
+)
 def test_an_index_of_another_embedder_is_refused_before_anything_is_embedded(
-    tmp_path: Path, empty: Store, embedder: CountingEmbedding, embedder_id: str, dimension: int
+    tmp_path: Path, empty: Store, embedder: CountingEmbedding, embedder_id: str, dimension: int, rows: int
 ) -> None:
     file = many(tmp_path / "a.jsonl", 3)
     other = Store(empty.folder, embedder_id, dimension)
     with other.writing():
-        other.add([])
-        _ = other._papers, other._passages
+        _ = (other._passages, other._papers) if rows == 2 else other._passages
     other.close()
     with pytest.raises(StampError, match=r"another version of this program: (embedder another-model|dimension 7) instead of") as refused:
         ingest([file], empty, embedder)

@@ -95,6 +95,11 @@ def test_an_abstract_pasted_over_several_lines_is_one_paper(tmp_path: Path) -> N
     assert texts(read(text_file(tmp_path, f"ICML 2024\n\n{wrapped}\n\n{TWO}"))) == [wrapped, TWO]
 
 
+def test_a_line_that_ends_in_a_year_is_a_heading_only_at_the_top(tmp_path: Path) -> None:
+    wrapped = f"We look back on ImageNet, 2012\n{TWO}"
+    assert texts(read(text_file(tmp_path, f"ICML 2024\n\n{ONE}\n\n{wrapped}"))) == [ONE, wrapped]
+
+
 def test_abstracts_without_a_blank_line_between_them_are_taken_apart_and_it_is_said(tmp_path: Path) -> None:
     other = f"{TWO} {ONE}"
     reading = read(text_file(tmp_path, f"ICML 2024\n{LONG}\n{other}\n"))

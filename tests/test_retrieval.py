@@ -162,6 +162,12 @@ def test_a_filter_leaves_as_many_papers_as_were_asked_for(retriever: HybridRetri
     assert all(matches(h.paper, Filters(author="wei")) for h in hits)
 
 
+def test_more_papers_can_be_asked_for_than_are_usually_fetched(retriever: HybridRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "PAPERS_FETCHED", 4)
+    monkeypatch.setattr(retrieval, "PASSAGES_FETCHED", 8)
+    assert len(retriever.search("zzzzz", 60)) == 60
+
+
 @pytest.mark.parametrize(
     ("filters", "meets"),
     [

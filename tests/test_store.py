@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -102,17 +105,17 @@ def test_a_search_among_some_papers_finds_only_these(store: Store) -> None:
     assert store.nearest_papers(towards(0), 3, []) == []
 
 
-def test_more_passages_than_chroma_takes_at_once_are_written_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_chroma_takes_at_once_are_written_in_batches(store: Store) -> None:
     filled(store)
-    monkeypatch.setattr(store._client, "get_max_batch_size", lambda: 3)
-    entries = [entry(n, sentences=5) for n in "abcdefg"]
-    filled(store, *entries)
+    limit = store._client.get_max_batch_size()
+    papers = [Paper(f"{n:05}", "Some text.", (Origin("a.jsonl", n),)) for n in range(limit + 1)]
+    vectors = np.stack([towards(0)])
+    filled(store, *(Entry(p, (Passage(p.id, 0, 0, 10, "Some text."),), vectors[0], vectors) for p in papers))
     with store.writing():
-        store.update([Paper(e.paper.id, e.paper.text, e.paper.origins, title=f"T {e.paper.id}") for e in entries])
+        store.update([replace(p, title=f"T {p.id}") for p in papers])
     reread = again(store)
-    assert reread.passage_counts == dict.fromkeys("abcdefg", 5)
-    assert [p.title for p in reread.papers.values()] == [f"T {n}" for n in "abcdefg"]
-    assert len(reread.nearest_passages(towards(0), 99)) == 35
+    assert len(reread.papers) == len(reread.passage_counts) == limit + 1
+    assert all(p.title == f"T {p.id}" for p in reread.papers.values())
 
 
 def test_collections_do_not_mix(tmp_path: Path, ask: AskRun) -> None:
@@ -229,11 +232,17 @@ def cut_short(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-@pytest.mark.parametrize("damage", [garbled, cut_short])
-def test_a_damaged_database_is_told_and_a_rebuild_mends_it(store: Store, damage: object) -> None:
+def of_another_program(file: Path) -> None:
+    file.unlink()
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE migrations (x)")
+
+
+@pytest.mark.parametrize("damage", [garbled, cut_short, of_another_program])
+def test_a_damaged_database_is_told_and_a_rebuild_mends_it(store: Store, damage: Callable[[Path], None]) -> None:
     filled(store, *(entry(f"{n:03}") for n in range(200)))
     store = again(store)
-    damage(store.folder / "chroma.sqlite3")  # type: ignore[operator]
+    damage(store.folder / "chroma.sqlite3")
     for _ in range(2):  # Chroma hands out a client that failed to open, unless it is told not to
         with pytest.raises(StoreError, match="cannot be") as refused:
             _ = store.papers
