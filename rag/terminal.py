@@ -143,9 +143,6 @@ def report(error: Exception, *, debug: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, BrokenPipeError):  # the reader has gone (`ask … | head`), and nobody is left to tell
-        _abandon_output()
-        return 1
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         _abandon_output()
         error = AskError("The disk is full.", "Free some space, or send the output elsewhere.")

@@ -45,7 +45,8 @@ def run(seeded_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    return clean_environment() | {"ASK_HOME": str(home)} | more
+    """What `ask` runs in; without PYTHONUNBUFFERED, which would hide that an answer is held back."""
+    return {k: v for k, v in clean_environment().items() if k != "PYTHONUNBUFFERED"} | {"ASK_HOME": str(home)} | more
 
 
 def with_llm(server: OpenAIServer) -> dict[str, str]:
@@ -318,11 +319,12 @@ def test_hostile_papers_print_harmlessly(run: Main, own_home: Path, tmp_path: Pa
 
 
 def test_output_that_nobody_reads_or_that_fits_nowhere_ends_the_command_without_a_complaint_of_pythons(seeded_home: Path) -> None:
-    with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(seeded_home)) as process:
-        assert process.stdout
-        assert process.stderr
-        process.stdout.close()
-        assert process.stderr.read() == ""
+    for args in ([BRAINLM], ["--json", BRAINLM]):
+        with subprocess.Popen([str(ASK), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(seeded_home)) as process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.close()
+            assert process.stderr.read() == ""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([str(ASK), BRAINLM], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(seeded_home), check=False)
     assert done.returncode == 1

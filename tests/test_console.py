@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,10 +11,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from rag.console import show_answer, show_events, show_hits, show_paper, show_report, show_session, show_status
+from rag.console import show_answer, show_bibtex, show_events, show_hits, show_paper, show_report, show_session, show_status
 from rag.errors import AskError
 from rag.records import Answer, Delta, Event, Filters, Hit, IngestReport, Origin, Progress, Quote, Sentence, Source, Turn, Usage
-from rag.terminal import console_for, show_error
+from rag.terminal import console_for, print_json, show_error
 from tests.conftest import make_paper
 
 EVIL = (
@@ -169,6 +170,19 @@ def test_a_terminal_shows_unchecked_text_and_takes_all_of_it_back() -> None:
     frames = re.split("\x1b\\[2K\x1b\\[1A|\r", shown + final)
     assert max(frame.count("\n") for frame in frames if "unchecked" in frame) < 6
     assert final.count("\x1b[2K") >= 4
+
+
+def test_bibtex_and_json_print_no_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+    show_bibtex(f"@misc{{x,\n  title = {{{EVIL}}},\n}}\n")
+    bibtex = capsys.readouterr().out
+    assert not ACTIVE.findall(bibtex)
+    assert bibtex.count("\n") == 3
+    print_json({"x": EVIL + "\x85\u2028\U000e0041é数"})
+    line = capsys.readouterr().out
+    assert not ACTIVE.findall(line)
+    assert len(line.splitlines()) == 1
+    assert "é数" in line
+    assert json.loads(line)["x"] == EVIL + "\x85\u2028\U000e0041é数"
 
 
 def test_unchecked_text_is_untrusted_too() -> None:

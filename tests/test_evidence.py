@@ -1,0 +1,139 @@
+"""The sentence that answers, the kind of a question, and whether to decline: each on real abstracts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag.answerable import judge, signals
+from rag.assistant import Assistant
+from rag.embeddings import LocalEmbedding
+from rag.evidence import EvidenceFinder, cut, quote
+from rag.kinds import is_foreign, kind_of, names_in, topic_of
+from rag.lexical import LexicalIndex
+from rag.markup import plain
+from rag.settings import Settings
+from tests.conftest import make_hit, make_paper
+
+BRAIN = (
+    "Brains are complex. We introduce BrainModel, trained on 6,700 hours of recordings. It predicts age, anxiety and PTSD after fine-tuning. "
+    "In zero-shot inference it finds functional networks. Code is at https://example.org/brain ."
+)
+ASKED = [
+    ("How many hours was BrainModel trained on?", "6,700", "a number is asked for"),
+    ("Which clinical variables can it predict?", "anxiety", "other words than the sentence's"),
+    ("Can it be used zero-shot?", "functional networks", "a hyphenated term"),
+    ("Where is the code?", "example.org", "a short question"),
+]
+
+
+@pytest.mark.parametrize(("question", "held", "why"), ASKED, ids=[w for *_, w in ASKED])
+def test_another_sentence_than_the_answering_one_comes_first(assistant: Assistant, question: str, held: str, why: str) -> None:
+    ranked = assistant.evidence(question, BRAIN)
+    assert held in ranked[0].passage.text, why
+    assert [e.score for e in ranked] == sorted((e.score for e in ranked), reverse=True)
+    assert all(0 <= e.score <= 1 and BRAIN[e.passage.start : e.passage.end] == e.passage.text for e in ranked)
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "\u200b\u200b"])
+def test_a_text_without_a_word_breaks_the_search_for_evidence(assistant: Assistant, text: str) -> None:
+    assert assistant.finder.rank("What?", text) == []
+    assert assistant.finder.closeness("What?", text) == (0.0, 0.0)
+    assert assistant.check("A claim.", [text]).supported is False
+
+
+def test_a_question_of_punctuation_breaks_the_search_for_evidence(assistant: Assistant) -> None:
+    assert len(assistant.evidence("???", BRAIN)) == len(cut(BRAIN, ""))
+
+
+def test_a_quote_that_leans_on_the_sentence_before_comes_without_it() -> None:
+    passages = cut(BRAIN, "id")
+    leaning = next(p for p in passages if p.text.startswith("It predicts"))
+    words = quote(leaning, passages, BRAIN)
+    assert words.text.startswith("We introduce BrainModel")
+    assert words.text.endswith("fine-tuning.")
+    assert BRAIN[words.start : words.end] == words.text
+    alone = quote(passages[1], passages, BRAIN)
+    assert alone.text == passages[1].text
+
+
+def test_more_texts_than_the_cache_keeps_change_an_answer(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.evidence.CACHED_TEXTS", 2)
+    finder = EvidenceFinder(LexicalIndex({}), LocalEmbedding())
+    texts = [f"{BRAIN} Variant {n}." for n in range(5)]
+    first = [finder.rank("How many hours?", t)[0] for t in texts]
+    assert [finder.rank("How many hours?", t)[0] for t in reversed(texts)] == first[::-1]
+
+
+def test_closeness_does_not_tell_an_answer_from_nonsense(assistant: Assistant) -> None:
+    near, far = (assistant.finder.closeness(q, BRAIN)[0] for q in ("How many hours was BrainModel trained on?", "Which wine goes with fish?"))
+    assert near > far + 0.2
+
+
+def test_nothing_found_is_answered(assistant: Assistant) -> None:
+    judgement = judge("What is this?", [], assistant.finder)
+    assert (judgement.outcome, judgement.confidence) == ("no_paper", 0.0)
+    assert set(signals("x", [], assistant.finder).values()) == {0.0}
+
+
+def test_confidence_leaves_its_bounds_or_ignores_the_question(assistant: Assistant) -> None:
+    hits = [make_hit(make_paper(BRAIN), sentence=0.7)]
+    sure = judge("How many hours of recordings was BrainModel trained on?", hits, assistant.finder)
+    unsure = judge("Which wine goes with fish?", hits, assistant.finder)
+    assert 0 <= unsure.confidence < sure.confidence <= 1
+
+
+def test_a_fresh_collection_of_one_paper_cannot_answer(tmp_path: Path) -> None:
+    file = tmp_path / "one.txt"
+    file.write_text(f"BIO 2020\n\n{BRAIN}\n", encoding="utf-8")
+    own = Assistant(Settings.load(home=tmp_path / "h", collection="mine", mode="extractive"))
+    own.ingest([file])
+    answer = own.ask("How many hours of recordings was BrainModel trained on?")
+    assert answer.outcome == "answered"
+    assert "6,700" in answer.text
+    assert own.ask("Which wine goes with fish?").outcome == "no_paper"
+
+
+KINDS = [
+    ("Which papers compress the KV cache?", "list", "compress the KV cache?"),
+    ("List all papers on diffusion models", "list", "diffusion models"),
+    ("How many abstracts release code?", "list", "release code?"),
+    ("Are there any papers about fairness?", "list", "fairness?"),
+    ("In which abstracts does a regret bound appear?", "list", "a regret bound appear?"),
+    ("Is there anything here about proteins?", "list", "proteins?"),
+    ("What does the paper say about cost?", "fact", "What does the paper say about cost?"),
+    ("What problem does the BiLLM paper solve?", "fact", "What problem does the BiLLM paper solve?"),
+    ("Which optimiser works best?", "fact", "Which optimiser works best?"),
+    ("What is LESS?", "fact", "What is LESS?"),
+    ("Which papers?", "list", "Which papers?"),
+]
+
+
+@pytest.mark.parametrize(("question", "kind", "topic"), KINDS, ids=[q for q, *_ in KINDS])
+def test_a_list_is_taken_for_a_fact_or_its_frame_for_its_topic(question: str, kind: str, topic: str) -> None:
+    assert (kind_of(question), topic_of(question)) == (kind, topic)
+
+
+LANGUAGES = [
+    ("Wie komprimiert DMC den KV-Cache?", True, ("DMC", "KV-Cache")),
+    ("¿Qué método usa AnyTool?", True, ("AnyTool",)),
+    ("CrossGETのコードはどこで公開されていますか？", True, ("CrossGET",)),
+    ("What die size does the chip need?", False, ()),
+    ("kv cache compression llm", False, ()),
+    ("How is the γ-power divergence of t^3VAE used?", False, ("t^3VAE",)),
+]
+
+
+@pytest.mark.parametrize(("question", "foreign", "names"), LANGUAGES, ids=[q for q, *_ in LANGUAGES])
+def test_a_language_or_a_name_is_not_recognised(question: str, foreign: bool, names: tuple[str, ...]) -> None:
+    assert (is_foreign(question), names_in(question)) == (foreign, names)
+
+
+def test_a_question_in_another_language_is_answered_as_if_it_were_understood(assistant: Assistant) -> None:
+    answer = assistant.ask("Wie komprimiert DMC den KV-Cache?")
+    assert answer.outcome == "no_paper" or answer.hedged
+    assert any("only English" in n for n in answer.notices)
+    nothing = assistant.ask("Was ist die Hauptstadt von Frankreich?")
+    assert nothing.outcome == "no_paper"
+    assert "not in the abstracts" not in plain(nothing.text)
