@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
+from rag.followups import MEMORY, stand_alone
 from rag.markup import plain
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
-from rag.sessions import MEMORY, Sessions, stand_alone
+from rag.sessions import Sessions
 from rag.settings import Settings
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class Assistant:
 
     def disclosure(self) -> str | None:
         """Which model at which host will see the questions; None where nothing leaves this machine."""
-        if self.settings.effective_mode == "extractive":
+        if self.settings.effective_mode == "extractive" or not (self.settings.openai_api_key or self.settings.openai_base_url):
             return None
         return f"Questions and the abstracts found for them go to {self.settings.model} at {self.settings.llm_host}. ASK_MODE=extractive keeps them here."
 

@@ -196,6 +196,7 @@ def test_questions_of_a_stream_are_answered_one_by_one_and_one_that_fails_stops_
         for question in (BRAINLM, "x" * 20_000, "Welche Größe hat BiLLM? 数\x85\u2028"):
             process.stdin.write(f"\n  \n{question}\n")
             process.stdin.flush()
+            assert select.select([process.stdout], [], [], 60)[0], "no answer before the next question"
             answers.append(json.loads(process.stdout.readline()))
         process.stdin.close()
         rest, err = process.stdout.read(), process.stderr.read()

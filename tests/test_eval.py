@@ -39,7 +39,9 @@ def test_gold_questions_repeat_or_leave_a_paper_out() -> None:
     for style in ("named", "paraphrase"):
         asked = {i.papers[0] for i in ITEMS if i.style == style and len(i.papers) == 1}
         assert len(asked) == 95, style
-    assert Counter(i.unanswerable for i in ITEMS if i.unanswerable) == {"off_topic": 40, "near_topic": 40, "missing_detail": 40, "false_premise": 40}
+    kinds = Counter(i.unanswerable for i in ITEMS if i.unanswerable)
+    assert set(kinds) == {"off_topic", "near_topic", "missing_detail", "false_premise"}
+    assert min(kinds.values()) >= 40
 
 
 def test_two_questions_on_one_paper_fall_into_different_halves() -> None:

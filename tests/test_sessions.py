@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from rag.errors import SessionError, UsageError
+from rag.followups import stand_alone
 from rag.records import Origin, Paper, Turn
-from rag.sessions import Sessions, stand_alone
+from rag.sessions import Sessions
 from tests.conftest import make_paper
 
 DMC = make_paper(
