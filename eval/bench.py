@@ -56,7 +56,7 @@ def _indexing_ratio(home: Path) -> float:
     assistant.evidence("warm", "A text that loads the model. And the splitter.")
     indexing = _seconds(lambda: assistant.ingest([SEEDS]))
     texts = [p.text for p in assistant.papers()]
-    return _seconds(lambda: assistant.embed(texts)) / indexing
+    return assistant.embedding_seconds(texts) / indexing
 
 
 def _retrieval_ms(assistant: Assistant) -> list[float]:
