@@ -85,6 +85,7 @@ class Assistant:
         from rag.query_engine import Request
 
         question = clean_question(question)
+        self._refresh()
         chosen = self.settings.model_copy(update={"mode": mode or self.settings.mode})
         standalone = stand_alone(question, history, self._store.papers) if history else question
         request = Request(
@@ -106,6 +107,7 @@ class Assistant:
         """
         if k < 1:
             raise UsageError("At least one result must be asked for.", "Give -k a number from 1.")
+        self._refresh()
         return self._retriever.search(clean_question(query), k, filters)
 
     def ingest(self, paths: Iterable[Path], *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> IngestReport:
@@ -122,7 +124,7 @@ class Assistant:
         Raises:
             UsageError: another collection is empty.
         """
-        marker = self._store.folder.with_name(f"{self._store.folder.name}.seeding")
+        marker = self._store.folder.with_name(f".{self._store.folder.name}.seeding")
         if self._store.papers and not marker.exists():
             return None
         if self.settings.collection != "default":
@@ -140,6 +142,7 @@ class Assistant:
 
     def papers(self) -> Sequence[Paper]:
         """Every paper of the collection, in order of id."""
+        self._refresh()
         return list(self._store.papers.values())
 
     def paper(self, name: str) -> Paper:
@@ -158,7 +161,7 @@ class Assistant:
 
     def status(self) -> dict[str, Any]:
         """What is here: collection, papers, sentences, files, venues, mode, model, folder."""
-        papers = self._store.papers.values()
+        papers = self.papers()
         venues: dict[str, int] = {}
         for p in papers:
             venue = " ".join(str(x) for x in (p.venue, p.year) if x) or "no venue"
@@ -272,6 +275,11 @@ class Assistant:
         from rag.llm import ChatModel
 
         return ChatModel.from_settings(self.settings)
+
+    def _refresh(self) -> None:
+        """Takes up what another process has written since the last question, as an `ask ingest` beside an open page does."""
+        if self._store.changed():
+            self._renew()
 
     def _renew(self) -> None:
         """Drops what was built from the papers, after they have changed."""

@@ -20,7 +20,7 @@ from rag.records import IngestReport, Paper
 from rag.store import Entry, Store
 
 #: Papers between two writes: about a second of work that a kill loses; larger batches did not index faster.
-BATCH = 32
+BATCH = 48
 #: Papers cut and given to the embedder at once, which goes on with them while a batch is written; longer lists only delay the first.
 AHEAD = 256
 
