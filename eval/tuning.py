@@ -1,6 +1,7 @@
-"""The measurements behind the tuning numbers: `python -m eval.tuning evidence|answers|support`.
+"""The measurements behind the tuning numbers: `python -m eval.tuning evidence|definitions|answers|support`.
 
 evidence  shares of single-paper gold questions whose answer stands in the first 1, 2, 3 sentences, by way of ranking
+definitions  how often the first sentence is a gold one where a question asks what something is
 answers   match, length and citation precision by number of sentences and papers (dev), and lists by their spread (dev and test)
 support   claims accepted for their own abstract and for the nearest other one, by thresholds, on a folder in BEIR form
 """
@@ -73,6 +74,21 @@ def evidence_command() -> None:
     for sharpness in (4.0, 8.0, 20.0, 30.0):
         evidence.SHARPNESS = sharpness
         table(f"the same, sharpness {sharpness:g}", by_rank)
+
+
+@main.command()
+def definitions() -> None:
+    """How often the first sentence is a gold one, for questions that ask what something is, by bonus."""
+    assistant = _assistant()
+    papers = {(o.file, o.position): p for p in assistant.papers() for o in p.origins}
+    items = [i for i in gold.load() if i.kind == "definition" and i.outcome == "answered" and not i.conversation and i.style != "lay"]
+    for bonus in (-evidence.OPENING_PENALTY, 0.0, 0.2, 0.4, 0.6):
+        evidence.DEFINITION_BONUS = bonus
+        first: dict[str, list[bool]] = {"dev": [], "test": []}
+        for item in items:
+            top = assistant.finder.rank(item.question, papers[item.papers[0]].text)[0].passage.text
+            first[item.split].append(any(e in top or top in e for e in item.evidence))
+        click.echo(f"{bonus}: {fmean(first['dev']):.2f} ({len(first['dev'])}) {fmean(first['test']):.2f} ({len(first['test'])})")
 
 
 @main.command()

@@ -18,11 +18,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from rag.evidence import EvidenceFinder
+from rag.evidence import EvidenceFinder, defines
+from rag.markup import plain
 from rag.records import Hit, Judgement
 from rag.text import content_stems
 
-SIGNALS = ("closeness", "weakest", "coverage", "sentence", "length")
+SIGNALS = ("closeness", "weakest", "coverage", "sentence", "length", "defined")
 #: Papers compared word by word: the right one is among the first two in 97 of 100 dev questions, and each costs 40 ms.
 PAPERS_READ = 2
 
@@ -32,7 +33,8 @@ def signals(question: str, hits: Sequence[Hit], finder: EvidenceFinder) -> dict[
 
     `closeness` and `weakest` are the mean cosine of all, and of the worst matched quarter, of the question's words to their
     nearest words in an abstract; `coverage` the share of its words, weighted by rarity, that the abstract holds; `sentence` the
-    cosine of the nearest sentence here; `length` the logarithm of its number of words. The best of the first papers counts.
+    cosine of the nearest sentence here; `length` the logarithm of its number of words; `defined` is 1 where a question asks what
+    something is and a sentence says it. The best of the first papers counts.
 
     Args:
         question: the stand-alone question.
@@ -50,6 +52,7 @@ def signals(question: str, hits: Sequence[Hit], finder: EvidenceFinder) -> dict[
         "coverage": max(finder.coverage(wanted, content_stems(f"{p.title or ''} {p.text}")) for p in read),
         "sentence": max(h.parts["sentence"] for h in hits),
         "length": math.log1p(len(wanted)),
+        "defined": float(any(defines(plain(s.text), question) for p in read for s in finder.passages(p.text))),
     }
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
+from rag.filters import parted
 from rag.followups import MEMORY, stand_alone
 from rag.markup import plain
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
@@ -94,7 +95,7 @@ class Assistant:
             chosen.effective_mode,
             sources or self.settings.sources,
             self.settings.context_papers,
-            filters or Filters(),
+            parted(filters or Filters()),
             fall_back=chosen.mode == "auto",
         )
         yield from self.engine(chosen).stream(request)
@@ -108,7 +109,7 @@ class Assistant:
         if k < 1:
             raise UsageError("At least one result must be asked for.", "Give -k a number from 1.")
         self._refresh()
-        return self._retriever.search(clean_question(query), k, filters)
+        return self._retriever.search(clean_question(query), k, parted(filters) if filters else None)
 
     def ingest(self, paths: Iterable[Path], *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> IngestReport:
         """Adds or updates papers from files or folders; see `indexing.ingest`."""

@@ -78,7 +78,20 @@ _file = click.option("--file", "file", metavar="FILE", help="One question a line
 _session = click.option("--session", metavar="NAME", help="Remember the conversation under this name.")
 
 
-@cli.command("ask")
+class _UnnamedContext(click.Context):
+    """The default command's: named in no usage line, since nobody types its name."""
+
+    @property
+    def command_path(self) -> str:
+        """The group's own path."""
+        return self.parent.command_path if self.parent else super().command_path
+
+
+class _DefaultCommand(click.Command):
+    context_class = _UnnamedContext
+
+
+@cli.command("ask", cls=_DefaultCommand)
 @click.argument("words", nargs=-1, metavar="QUESTION")
 @_as_json
 @_file

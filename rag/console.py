@@ -75,7 +75,7 @@ def show_answer(answer: Answer, out: Console) -> None:
     for source in answer.sources:
         show_source(source, out)
     if answer.nearest:
-        out.print(Text("\nNearest, though not about this:", style="dim"))
+        out.print(Text("\nNearest, though they may have nothing to do with it:", style="dim"))
         for hit in answer.nearest:
             out.print(Text(f"  {one_line(hit.paper.title or hit.paper.label)} ({one_line(hit.paper.label)})", style="dim"))
 
@@ -116,7 +116,7 @@ def show_report(report: IngestReport, out: Console, err: Console) -> None:
     for notice in report.notices:
         err.print(Text(f"Note: {one_line(notice)}", style="yellow"))
     total = report.added + report.updated + report.unchanged
-    out.print(f"{total:,} papers read: {report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged.")
+    out.print(f"{total:,} paper{'' if total == 1 else 's'} read: {report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged.")
 
 
 def show_checks(checks: Iterable[Check], out: Console) -> bool:

@@ -104,9 +104,9 @@ def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], finder:
         passages = finder.passages(hit.paper.text)
         said: list[tuple[int, int]] = []
         for one in found:
-            words = quote(one.passage, passages, hit.paper.text)
-            if any(start <= words.start and words.end <= end for start, end in said):
+            if any(start <= one.passage.start and one.passage.end <= end for start, end in said):
                 continue
+            words = quote(one.passage, passages, hit.paper.text)
             # The sentence before, once quoted, is not quoted again for the one that leans on it.
             start = max([words.start, *(end for start, end in said if start <= words.start < end)])
             text = plain(hit.paper.text[start : words.end])

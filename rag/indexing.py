@@ -19,7 +19,8 @@ from rag.markup import plain
 from rag.records import IngestReport, Paper
 from rag.store import Entry, Store
 
-#: Papers between two writes: about a second of work that a kill loses; larger batches did not index faster.
+#: Papers between two writes: under a second of work that a kill loses. Chroma holds Python's lock while it writes, so that smaller
+#: batches keep the embedder waiting more often (the seeds: 2.2 s with 4, 1.75 s with 8, 1.6 s with 16 to 96).
 BATCH = 48
 #: Papers cut and given to the embedder at once, which goes on with them while a batch is written; longer lists only delay the first.
 AHEAD = 256
@@ -68,7 +69,7 @@ def merge(papers: Iterable[Paper]) -> list[Paper]:
 
 
 def _add(papers: Sequence[Paper], store: Store, embedder: LocalEmbedding, progress: OnProgress | None) -> None:
-    """Cuts, embeds and writes papers that are not in the store. A batch is written while the next is embedded."""
+    """Cuts, embeds and writes papers that are not in the store. A batch is written while the next is embedded, as far as Python's lock allows."""
 
     def write(batch: Sequence[Entry], done: int) -> None:
         store.add(batch)

@@ -46,7 +46,7 @@ _FOREIGN = frozenset(
         "quale quali quanto quanti come perché il lo gli della delle nel nella con è qual quais quantos onde são os as uma em não ao"
     )
 )
-_ENGLISH = frozenset(words("a an the of to for with by from is are was were be does do did how what which who why when where can could it its that this on"))
+_ENGLISH = frozenset(words("a an the of to for with by from is are were be does do did how what which who why when where can could it its that this on"))
 #: A capital or a digit after the first letter: the name of a method, a model or a data set, alike in every language.
 _NAME = re.compile(r"(?<![A-Za-z0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]+[-_^]?[A-Z0-9][A-Za-z0-9+-]*")
 

@@ -167,7 +167,9 @@ class AbstractsQueryEngine(BaseQueryEngine):
         run.notices.append("Without a language model only English is understood; of this question nothing but its names could be matched.")
         told = set(tokens(f"{run.hits[0].paper.title or ''} {run.hits[0].paper.text}")) if run.hits else set()
         found = bool(names) and 2 * sum(set(tokens(name)) <= told for name in names) >= len(names)
-        run.judgement = replace(run.judgement, outcome="answered" if found else "no_paper", hedged=found)
+        # Names that match say little of what was asked, however near they are.
+        confidence = min(run.judgement.confidence, 0.5)
+        run.judgement = Judgement("answered" if found else "no_paper", confidence, hedged=found)
 
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""
@@ -189,9 +191,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
 
     def _nothing(self, run: _Run, mode: Mode) -> Answer:
         """The answer that nothing here is about the question: what was searched, and what is nearest."""
-        found = "Nothing here was found for this." if is_foreign(run.request.standalone_question) else "Nothing here is about this."
         searched = searched_of([p for p in self._store.papers.values() if matches(p, run.request.filters)])
-        return self._answer(run, mode, run.judgement, f"{found} Searched: {searched}.", (), ())
+        return self._answer(run, mode, run.judgement, f"No abstract here answers this. Searched: {searched}.", (), ())
 
     def _answer(self, run: _Run, mode: Mode, judgement: Judgement, lead: str, sentences: Sequence[Sentence], sources: Sequence[Source]) -> Answer:
         r = run.request

@@ -46,10 +46,11 @@ class Paper:
     @property
     def label(self) -> str:
         """A short name for a citation: "Huang et al., ICML 2024"."""
-        surnames = [a.split()[-1] for a in self.authors if a.split()]
+        # "Doe, Jane" puts the surname first, "Jane Doe" last.
+        surnames = [a.partition(",")[0].strip() if "," in a else a.split()[-1] for a in self.authors if a.strip(" ,")]
         who = "" if not surnames else surnames[0] if len(surnames) == 1 else " and ".join(surnames) if len(surnames) == 2 else f"{surnames[0]} et al."
         where = " ".join(str(x) for x in (self.venue, self.year) if x)
-        return ", ".join(x for x in (who, where) if x) or f"{self.origins[0].file} {self.origins[0].position}"
+        return ", ".join(x for x in (who or f"{self.origins[0].file} {self.origins[0].position}", where) if x)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,9 @@ LOCK_WAIT_S = 120.0
 BUSY_WAIT_S = 10.0
 #: A batch of papers needs about 1 MB for itself and as much for SQLite's journal; ten times that is too little to go on.
 FULL_BELOW_BYTES = 20_000_000
-#: Chroma's default space is l2.
-_CONFIGURATION = {"hnsw": {"space": "cosine"}}
+#: Chroma's default space is l2. Its default search (`ef_search` 100) missed 8% of the 400 nearest of 8,000 vectors, and which ones
+#: depended on the order of writing; 2000 missed 0.1% and took no longer (5 ms).
+_CONFIGURATION = {"hnsw": {"space": "cosine", "ef_search": 2000}}
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 

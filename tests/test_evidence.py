@@ -9,7 +9,7 @@ import pytest
 from rag.answerable import judge, signals
 from rag.assistant import Assistant
 from rag.embeddings import LocalEmbedding
-from rag.evidence import EvidenceFinder, cut, quote
+from rag.evidence import EvidenceFinder, cut, defines, quote
 from rag.kinds import is_foreign, kind_of, names_in, topic_of
 from rag.lexical import LexicalIndex
 from rag.markup import plain
@@ -137,3 +137,36 @@ def test_a_question_in_another_language_is_answered_as_if_it_were_understood(ass
     nothing = assistant.ask("Was ist die Hauptstadt von Frankreich?")
     assert nothing.outcome == "no_paper"
     assert "not in the abstracts" not in plain(nothing.text)
+
+
+DEFINITIONS = [
+    ("What is BrainModel?", "We introduce BrainModel, a model of brains.", True),
+    ("Define PriorBoost.", "We then propose the PriorBoost algorithm, which forms bags.", True),
+    ("What is machine unlearning?", "Machine unlearning aims to remove data.", True),
+    ("What does DMC stand for?", "We propose Dynamic Memory Compression (DMC), a method.", True),
+    ("What is BrainModel?", "It is a model of brains, we propose.", False),
+    ("What is BrainModel?", "Code of BrainModel can be found online.", False),
+    ("How fast is BrainModel?", "We introduce BrainModel, a model of brains.", False),
+    ("What is the bit-width that BiLLM reaches on LLaMA2-70B?", "We present BiLLM, a scheme.", False),
+]
+
+
+@pytest.mark.parametrize(("question", "sentence", "wanted"), DEFINITIONS)
+def test_a_definition_is_not_told_from_a_mention(question: str, sentence: str, wanted: bool) -> None:
+    assert defines(sentence, question) is wanted
+
+
+@pytest.mark.parametrize("name", ["BiLLM", "CoIn", "TROVE", "BiSHop", "CARTE", "DiffDA", "machine unlearning"])
+def test_a_method_that_an_abstract_introduces_is_said_not_to_be_in_it(assistant: Assistant, name: str) -> None:
+    answer = assistant.ask(f"What is {name}?")
+    assert (answer.outcome, answer.hedged) == ("answered", False)
+    assert name.casefold() in answer.sentences[0].text.casefold()
+
+
+def test_one_sentence_is_quoted_twice_in_an_answer(assistant: Assistant) -> None:
+    for question in ("Why does generated data sometimes hurt contrastive learning?", "What is LESS?", "How does AdaInf work?"):
+        for source in assistant.ask(question).sources:
+            ends = [(q.start, q.end) for q in source.quotes]
+            assert ends == sorted(ends)
+        said = [s.text for s in assistant.ask(question).sentences]
+        assert not any(a != b and a in b for a in said for b in said), question

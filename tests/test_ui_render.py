@@ -412,10 +412,11 @@ def test_the_next_question_knows_the_conversation(pool: ThreadPoolExecutor) -> N
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", "\n"])
-def test_an_empty_box_asks_nothing(pool: ThreadPoolExecutor, nothing: str) -> None:
+def test_an_empty_box_asks_something_or_empties_the_page(pool: ThreadPoolExecutor, nothing: str) -> None:
     assistant = Scripted(ANSWER)
-    assert run(assistant, pool, nothing, Chat()) == []
-    assert assistant.asked == []
+    chat = run(assistant, pool, "First?", Chat())[-1].chat
+    assert run(assistant, pool, nothing, chat) == [View(chat, box="")]
+    assert len(assistant.asked) == 1
 
 
 def test_an_error_of_ours_becomes_a_message_and_no_turn(pool: ThreadPoolExecutor) -> None:

@@ -59,6 +59,8 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -
     """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for."""
     question = question.strip()
     if not question:
+        # A run that yields nothing would have Gradio empty the page.
+        yield View(chat, box="")
         return
     chat = replace(chat, log=chat.log + render.question(question), question=question, draft="")
     yield View(chat, log=chat.log, status=render.working("Starting"), draft=NOTHING, box="")

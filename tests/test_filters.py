@@ -1,0 +1,44 @@
+"""Filters let through the papers that are meant, and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.filters import matches, parted
+from rag.records import Filters
+from tests.conftest import make_paper
+
+PAPER = make_paper(authors=("Jiawei Han", "Adrian Łańcucki", "O'Neil, Anna"), venue="ICLR", year=2024)
+CASES = [
+    (Filters(), True, "no filter"),
+    (Filters(venue="iclr"), True, "case does not matter"),
+    (Filters(venue="ICML"), False, "another venue"),
+    (Filters(venue="ICLR", year=2023), False, "another year"),
+    (Filters(author="han"), True, "a surname"),
+    (Filters(author="Jiawei Han"), True, "a whole name"),
+    (Filters(author="Han Jiawei"), True, "the other way round"),
+    (Filters(author="Lancucki"), True, "without accents"),
+    (Filters(author="O'Neil"), True, "with an apostrophe"),
+    (Filters(author="Ha"), False, "a part of a word"),
+    (Filters(author="Zhang"), False, "another name"),
+    (Filters(author="?"), False, "no name at all"),
+]
+
+
+@pytest.mark.parametrize(("filters", "wanted", "why"), CASES, ids=[w for *_, w in CASES])
+def test_a_filter_lets_another_paper_through(filters: Filters, wanted: bool, why: str) -> None:
+    assert matches(PAPER, filters) is wanted, why
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (Filters(venue="ICML 2024"), Filters(venue="ICML", year=2024)),
+        (Filters(venue="ICML 2024", year=2024), Filters(venue="ICML", year=2024)),
+        (Filters(venue="ICML 2024", year=2023), Filters(venue="ICML 2024", year=2023)),
+        (Filters(venue="2024"), Filters(venue="2024")),
+        (Filters(author="A"), Filters(author="A")),
+    ],
+)
+def test_a_venue_as_it_is_shown_everywhere_matches_nothing(given: Filters, wanted: Filters) -> None:
+    assert parted(given) == wanted
