@@ -56,7 +56,7 @@ def show_answer(answer: Answer, out: Console) -> None:
     """The answer, how it was made, and its numbered sources with their quotes."""
     if answer.standalone_question != answer.question:
         out.print(Text(f"Understood as: {one_line(answer.standalone_question)}", style="dim"))
-    if answer.kind == "list" and answer.sentences:
+    if answer.kind != "fact" and answer.sentences:
         if answer.lead:
             out.print(Text(one_line(answer.lead), style="yellow" if answer.hedged else "bold"))
         for sentence in answer.sentences:

@@ -53,8 +53,8 @@ def compose(question: str, kind: Kind, hits: Sequence[Hit], finder: EvidenceFind
 
     Args:
         question: the stand-alone question.
-        kind: `list` gives one line a paper, anything else the sentences that answer.
-        hits: retrieved papers, best first; at least one.
+        kind: `list` gives one line a paper, `compare` a few sentences of each of the hits, `fact` the sentences that answer.
+        hits: retrieved papers, best first; at least one. For `compare` the sides alone.
         finder: finds the sentences.
         judgement: says how the answer is introduced.
         limit: most papers cited.
@@ -70,6 +70,9 @@ def compose(question: str, kind: Kind, hits: Sequence[Hit], finder: EvidenceFind
         count = _COUNT_WORDS[len(chosen)] if len(chosen) < len(_COUNT_WORDS) else str(len(chosen))
         lead = f"{count} abstract{' is' if len(chosen) == 1 else 's are'} about this."
         return _quoted(HEDGE if judgement.hedged else lead, [(h, [contribution(_ranked(question, h, finder))]) for h in chosen], finder, titles=True)
+    if kind == "compare":
+        sides = [(h, _side(_ranked(question, h, finder))) for h in hits[:limit]]
+        return _quoted(HEDGE if judgement.hedged else "Each from its own abstract:", sides, finder, titles=True)
     near = [h for h in hits[:FACT_PAPERS] if h.score >= top.score * (1 - PAPER_SPREAD)][:limit]
     return _quoted(
         HEDGE if judgement.hedged else "", [(h, _best(_ranked(question, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], finder, titles=False
@@ -88,6 +91,12 @@ def _on_topic(hits: Sequence[Hit]) -> list[Hit]:
 def contribution(evidence: Sequence[Evidence]) -> Evidence:
     """The sentence that bears on the question and says what the paper does, of near equals the earlier."""
     return max(evidence, key=lambda e: (e.score + CONTRIBUTION_BONUS * bool(_CONTRIBUTION.search(plain(e.passage.text))), -e.passage.ordinal))
+
+
+def _side(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """What one side of a comparison is, and what bears on the question best, in the order in which they stand."""
+    chosen = {e.passage.ordinal: e for e in (contribution(evidence), evidence[0])}
+    return [chosen[n] for n in sorted(chosen)]
 
 
 def _best(evidence: Sequence[Evidence], most: int) -> list[Evidence]:
@@ -111,6 +120,6 @@ def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], finder:
             start = max([words.start, *(end for start, end in said if start <= words.start < end)])
             text = plain(hit.paper.text[start : words.end])
             said.append((words.start, words.end))
-            prefix = f"{plain(hit.paper.title)}: " if titles and hit.paper.title else ""
+            prefix = f"{plain(hit.paper.title)}: " if titles and hit.paper.title and len(said) == 1 else ""
             sentences.append(Sentence(prefix + text, (numbering.cite(hit, words),), "supported", 1.0))
     return Draft(lead, tuple(sentences), numbering.sources())

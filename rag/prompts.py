@@ -41,6 +41,7 @@ Invalid: Heron needs 11 GB of memory. It is therefore the best choice for small 
 
 _SHAPE: dict[Kind, str] = {
     "fact": "Answer in one to three sentences.",
+    "compare": "Say of each side what its own abstract says, in one or two sentences a side, then in one sentence how they differ, citing both.",
     "list": "Name every paper above that fits the question and no other: one line a paper, the most fitting first. "
     'Each line starts with "- ", is one sentence that says which paper it is (by name or title) and how it fits, and ends with its number.',
 }
@@ -53,7 +54,7 @@ def answer_messages(question: str, papers: Sequence[Paper], texts: Sequence[str]
         question: the stand-alone question.
         papers: the papers to answer from; the model sees the first as [1].
         texts: the plain text of each paper's abstract, in the same order.
-        kind: `fact` asks for a few sentences, `list` for one line a paper.
+        kind: `fact` asks for a few sentences, `list` for one line a paper, `compare` for each side and the difference.
 
     Returns:
         A system and a user message, each with the keys `role` and `content`.

@@ -24,6 +24,7 @@ from rag.filters import matches
 from rag.kinds import is_foreign, kind_of, names_in, topic_of
 from rag.llm import ChatModel
 from rag.markup import plain
+from rag.names import named_papers
 from rag.prompts import CANNOT_ANSWER, answer_messages
 from rag.records import Answer, Delta, Event, Filters, Hit, Judgement, Kind, Mode, Paper, Progress, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
@@ -102,6 +103,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
         run.hits = self._retriever.search(run.topic, wanted, request.filters)
         run.clock("retrieve")
         run.judgement = judge(run.topic, run.hits, self._finder)
+        if run.kind != "list":
+            self._set_sides(run)
         if foreign:
             self._by_names(run, names)
         run.clock("judge")
@@ -161,6 +164,20 @@ class AbstractsQueryEngine(BaseQueryEngine):
             return None
         judgement = replace(run.judgement, outcome="answered")
         return self._answer(run, "llm", judgement, "", checked.sentences, checked.sources)
+
+    def _set_sides(self, run: _Run) -> None:
+        """Makes a question that names several papers a comparison of these, each of them read; a side is never left out silently."""
+        named = named_papers(run.topic, (p for p in self._store.papers.values() if matches(p, run.request.filters)))
+        if len(named) < 2:
+            return
+        scores = {h.paper.id: h for h in run.hits}
+        run.kind = "compare"
+        run.hits = [scores.get(p.id, Hit(p, 0.0)) for p in named]
+        left_out = [f"“{plain(h.paper.title or h.paper.label)}”" for h in run.hits[run.request.sources :]]
+        if left_out:
+            run.notices.append(f"Also named, but past the number of sources: {', '.join(left_out)}.")
+        if run.judgement.outcome != "answered":
+            run.judgement = replace(run.judgement, outcome="answered", hedged=True)
 
     def _by_names(self, run: _Run, names: Sequence[str]) -> None:
         """Hedges what was found for the names of a question in another language, if the first paper holds at least half of them."""

@@ -13,7 +13,7 @@ from typing import Literal
 Mode = Literal["extractive", "llm"]
 Outcome = Literal["answered", "not_in_abstract", "no_paper"]
 Support = Literal["supported", "unsupported", "uncited"]
-Kind = Literal["fact", "list"]
+Kind = Literal["fact", "list", "compare"]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -204,3 +204,26 @@ def test_it_is_no_llamaindex_query_engine(assistant: Assistant) -> None:
     assert response.metadata is not None
     assert isinstance(response.metadata["answer"], Answer)
     assert response.source_nodes[0].node.get_content() == response.metadata["answer"].sources[0].paper.text
+
+
+COMPARED = [
+    ("How do LESS and Dynamic Memory Compression differ?", ("LESS", "Dynamic Memory Compression")),
+    ("difference between BiSHop and CARTE?", ("BiSHop", "CARTE")),
+    ("Do DMC and FastGen each need more training before they can be used?", ("Dynamic Memory Compression", "Model Tells You What to Discard")),
+]
+
+
+@pytest.mark.parametrize(("question", "titles"), COMPARED, ids=[q for q, _ in COMPARED])
+def test_a_side_of_a_comparison_is_left_out_silently(assistant: Assistant, question: str, titles: tuple[str, ...]) -> None:
+    answer = assistant.ask(question)
+    well_formed(answer)
+    assert (answer.kind, answer.outcome) == ("compare", "answered")
+    assert len(answer.sources) == 2
+    assert all(any(t in (s.paper.title or "") for s in answer.sources) for t in titles)
+    alone = assistant.ask(question, sources=1)
+    assert any("Also named" in n for n in alone.notices)
+
+
+@pytest.mark.parametrize("question", ["What bit-width does BiLLM reach on LLaMA2-70B?", "What is BrainLM?", "What five desiderata does PACE set for explaining ViTs?"])
+def test_a_name_in_passing_makes_a_comparison(assistant: Assistant, question: str) -> None:
+    assert assistant.ask(question).kind == "fact"

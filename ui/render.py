@@ -45,7 +45,7 @@ def answer(given: Answer, turn: int) -> Html:
     verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
     by_number = {source.n: source for source in given.sources}
     said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
-    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind == "list" and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
+    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind != "fact" and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
     return element(
         "article",
         element("p", verdict, class_="verdict") if verdict else None,
