@@ -224,6 +224,9 @@ def test_a_side_of_a_comparison_is_left_out_silently(assistant: Assistant, quest
     assert any("Also named" in n for n in alone.notices)
 
 
-@pytest.mark.parametrize("question", ["What bit-width does BiLLM reach on LLaMA2-70B?", "What is BrainLM?", "What five desiderata does PACE set for explaining ViTs?"])
+PASSING = ["What bit-width does BiLLM reach on LLaMA2-70B?", "What is BrainLM?", "What five desiderata does PACE set for explaining ViTs?"]
+
+
+@pytest.mark.parametrize("question", PASSING)
 def test_a_name_in_passing_makes_a_comparison(assistant: Assistant, question: str) -> None:
     assert assistant.ask(question).kind == "fact"
