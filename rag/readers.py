@@ -8,22 +8,20 @@ What is wrong with a part of a file is a notice, and the rest is read; a file th
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import io
 import json
 import re
 import stat
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rag.errors import InputError
+from rag.files import decode, shown, sound, unreadable
 from rag.records import Origin, Paper
-from rag.text import paper_id, safe_for_terminal
+from rag.text import paper_id
 
 SIDE_FILE = "papers.csv"
 SIDE_COLUMNS = ("file", "position", "title", "authors", "venue", "year", "url")
@@ -33,22 +31,8 @@ MAX_ABSTRACT_CHARS = 20_000
 MIN_ABSTRACT_CHARS = 60
 #: Editors wrap lines at 72 to 120 characters; in a paragraph of longer lines only, each line is an abstract of its own.
 MIN_UNWRAPPED_CHARS = 170
-#: 4,871 abstracts take 7 MB; thirty times as many would take hours to embed and several times their size in memory to read.
-MAX_FILE_BYTES = 200_000_000
-#: Text has a stray control character at most; compressed or compiled bytes have about one in ten.
-MAX_CONTROL_SHARE = 0.01
 #: A file of another kind that ends in .jsonl would otherwise print a notice a line.
 MAX_NOTICES = 20
-#: Names and values quoted in a message are cut after this many characters.
-MAX_SHOWN_CHARS = 120
-_CONTROLS = bytes(b for b in range(32) if b not in b"\t\n\f\r")
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _VENUE_LINE = re.compile(r"(?P<venue>\S.{0,60}?)[\s,:]{1,9}(?P<year>(?:19|20)[0-9]{2})(?:\s{1,9}(?:papers|abstracts|proceedings))?", re.IGNORECASE)
 _YEAR = re.compile(r"((?:19|20)[0-9]{2})(?:\.0)?")
 _URL = re.compile(r"https?://[^\s<>\"\x00-\x1f\x7f-\x9f]+", re.IGNORECASE)
@@ -73,20 +57,20 @@ def read(path: Path) -> Reading:
         if stat.S_ISDIR(mode):
             return _read_folder(path)
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     if not stat.S_ISREG(mode):
-        raise InputError(f"{_shown(path)} is no file.", "Give a file or a folder.")
+        raise InputError(f"{shown(path)} is no file.", "Give a file or a folder.")
     if path.name == SIDE_FILE:
-        raise InputError(f"{_shown(path)} names papers but holds none.", "Give the folder or the text files that it describes.")
+        raise InputError(f"{shown(path)} names papers but holds none.", "Give the folder or the text files that it describes.")
     reader = _READERS.get(_suffix(path))
     if reader is None:
-        raise InputError(f"{_shown(path)} is of no known format.", KNOWN_FORMATS)
+        raise InputError(f"{shown(path)} is of no known format.", KNOWN_FORMATS)
     reading = reader(path)
     if not reading.papers:
         why = f" ({reading.notices[0].removesuffix('.')})" if reading.notices else ""
-        raise InputError(f"{_shown(path)} holds no abstract{why}.", "A text file needs one abstract a paragraph, a JSON line a field text or abstract.")
+        raise InputError(f"{shown(path)} holds no abstract{why}.", "A text file needs one abstract a paragraph, a JSON line a field text or abstract.")
     more = len(reading.notices) - MAX_NOTICES
-    return reading if more < 1 else Reading(reading.papers, (*reading.notices[:MAX_NOTICES], f"{_shown(path.name)}: {more:,} more notices like these."))
+    return reading if more < 1 else Reading(reading.papers, (*reading.notices[:MAX_NOTICES], f"{shown(path.name)}: {more:,} more notices like these."))
 
 
 def _read_folder(folder: Path) -> Reading:
@@ -95,28 +79,28 @@ def _read_folder(folder: Path) -> Reading:
     files = [p for p in inside if p.is_file() and p.name != SIDE_FILE]
     known = [p for p in files if _suffix(p) in _READERS]
     if not known:
-        raise InputError(f"{_shown(folder)} holds no file of a known format.", KNOWN_FORMATS)
+        raise InputError(f"{shown(folder)} holds no file of a known format.", KNOWN_FORMATS)
     papers: list[Paper] = []
-    notices = [f"{_shown(p.name)} left out: of no known format." for p in files if p not in known]
+    notices = [f"{shown(p.name)} left out: of no known format." for p in files if p not in known]
     for file in known:
         try:
             reading = read(file)
         except InputError as error:
-            notices.append(f"{_shown(file.name)} left out: {error.message}")
+            notices.append(f"{shown(file.name)} left out: {error.message}")
             continue
         papers += reading.papers
         notices += reading.notices
     if not papers:
-        raise InputError(f"No file in {_shown(folder)} could be read.", notices[-1])
+        raise InputError(f"No file in {shown(folder)} could be read.", notices[-1])
     return Reading(tuple(papers), tuple(dict.fromkeys(notices)))
 
 
 def read_text(path: Path) -> Reading:
     """One abstract a paragraph, after a line that names the venue; `papers.csv` beside it names the papers."""
-    content, notices = _decode(path)
+    content, notices = decode(path)
     paragraphs, split = _paragraphs(content)
-    file = _sound(path.name)
-    name = _shown(file)
+    file = sound(path.name)
+    name = shown(file)
     if split:
         notices.append(f"{name}: a paragraph of {split} long lines was read as {split} abstracts.")
     venue, year = _heading(paragraphs[0]) if paragraphs else (None, None)
@@ -140,15 +124,15 @@ def read_text(path: Path) -> Reading:
 
 def read_jsonl(path: Path) -> Reading:
     """One JSON object a line: `text` or `abstract`, and if there, `id`, `title`, `authors`, `venue`, `year`, `url`."""
-    content, notices = _decode(path)
+    content, notices = decode(path)
     papers = []
     for position, line in enumerate(io.StringIO(content), start=1):
         if not line.strip():
             continue
-        paper, problems = _from_json(line, Origin(_sound(path.name), position))
+        paper, problems = _from_json(line, Origin(sound(path.name), position))
         if paper:
             papers.append(paper)
-        notices += [f"{_shown(path.name)}, line {position}{'' if paper else ', left out'}: {problem}." for problem in problems]
+        notices += [f"{shown(path.name)}, line {position}{'' if paper else ', left out'}: {problem}." for problem in problems]
     return Reading(tuple(papers), tuple(notices))
 
 
@@ -160,51 +144,6 @@ def _suffix(path: Path) -> str:
     """The suffix in lower case, `.gz` aside."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
-
-
-def _sound(text: str) -> str:
-    """Text that can be stored as UTF-8: lone surrogates, of a JSON escape or an undecodable file name, are replaced."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _shown(value: object) -> str:
-    """A path or a value as it may stand in a message: one line, cut, without what a terminal would act on."""
-    line = " ".join(safe_for_terminal(_sound(str(value))).split())
-    return line if len(line) <= MAX_SHOWN_CHARS or isinstance(value, Path) else f"{line[:MAX_SHOWN_CHARS]}…"
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    """The error of a path that cannot be opened or read."""
-    if isinstance(error, FileNotFoundError):
-        return InputError(f"{_shown(path)} does not exist.", "Check the path.")
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged" if path.suffix.lower() == ".gz" else "it is no path"
-    return InputError(f"{_shown(path)} cannot be read: {reason}.", "Check the path and its permissions.")
-
-
-def _decode(path: Path) -> tuple[str, list[str]]:
-    """The text of a file with one kind of line end, and a notice if its encoding was guessed."""
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-    if len(data) > MAX_FILE_BYTES:
-        raise InputError(f"{_shown(path)} holds more than {MAX_FILE_BYTES // 1_000_000} MB.", "Split it into smaller files.")
-    if not data.strip():
-        raise InputError(f"{_shown(path)} is empty.", "Give a file with abstracts in it.")
-    encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
-    controls = len(data) - len(data.translate(None, _CONTROLS))
-    if encoding.startswith("utf-8") and controls > MAX_CONTROL_SHARE * len(data):
-        raise InputError(f"{_shown(path)} is not text.", KNOWN_FORMATS)
-    notices = []
-    try:
-        content = data.decode(encoding)
-    except UnicodeDecodeError:
-        if encoding != "utf-8":
-            raise InputError(f"{_shown(path)} is not the {encoding.upper()} text that it says it is.", "Save it as UTF-8.") from None
-        content = data.decode("cp1252", errors="replace")
-        notices.append(f"{_shown(path.name)} is not UTF-8; it was read as Windows-1252 (Latin-1).")
-    return content.replace("\r\n", "\n").replace("\r", "\n"), notices
 
 
 def _paragraphs(content: str) -> tuple[list[str], int]:
@@ -244,22 +183,22 @@ def _name_papers(papers: Iterable[Paper], file: str, side: Path) -> tuple[list[P
     notices: list[str] = []
     rows = csv.DictReader(io.StringIO(), strict=True)
     try:
-        content, notices = _decode(side)
+        content, notices = decode(side)
         rows = csv.DictReader(io.StringIO(content), strict=True)
         missing = [c for c in SIDE_COLUMNS if c not in (rows.fieldnames or ())]
         if missing:
-            raise InputError(f"{_shown(side)} lacks the column {missing[0]}.")
-        beside = {_sound(p.name) for p in side.parent.iterdir()}
+            raise InputError(f"{shown(side)} lacks the column {missing[0]}.")
+        beside = {sound(p.name) for p in side.parent.iterdir()}
         for row in rows:
             problem = _apply_row(row, file, beside, named, unnamed)
             if problem:
                 notices.append(f"{SIDE_FILE}, line {rows.reader.line_num}: {problem}.")
     except InputError as error:
-        notices.append(f"{error.message} It names no paper of {_shown(file)}.")
+        notices.append(f"{error.message} It names no paper of {shown(file)}.")
     except csv.Error as error:
         notices.append(f"{SIDE_FILE}, line {rows.reader.line_num}: {error}; the rows from there on were not read.")
     if unnamed:
-        notices.append(f"{SIDE_FILE} does not name {_shown(file)} {_shown(', '.join(map(str, sorted(unnamed))))}.")
+        notices.append(f"{SIDE_FILE} does not name {shown(file)} {shown(', '.join(map(str, sorted(unnamed))))}.")
     return list(named.values()), notices
 
 
@@ -267,20 +206,20 @@ def _apply_row(row: Mapping[str, Any], file: str, beside: set[str], named: dict[
     """Names one paper by one row; the problem in words if the row is wrong, nothing if it is right or another file's."""
     target = (row["file"] or "").strip()
     if target != file:
-        return "" if target in beside else f"there is no file {_shown(target)!r} beside it"
+        return "" if target in beside else f"there is no file {shown(target)!r} beside it"
     if None in row or None in row.values():
         return f"it has {'more' if None in row else 'fewer'} fields than the heading; put quotes around what holds a comma"
     position = int(row["position"]) if re.fullmatch(r"\s*[0-9]{1,9}\s*", row["position"]) else 0
     if position not in named:
-        return f"{_shown(file)} has no abstract {_shown(row['position'])!r}"
+        return f"{shown(file)} has no abstract {shown(row['position'])!r}"
     if position not in unnamed:
-        return f"{_shown(file)} {position} is named twice; the first holds"
+        return f"{shown(file)} {position} is named twice; the first holds"
     unnamed.remove(position)
     facts, problems = _facts(row)
     before = named[position]
     after = named[position] = replace(before, **facts)
     if before.venue and (after.venue, after.year) != (before.venue, before.year):
-        problems.append(f"says {_shown(after.venue)} {after.year}, the first line of {_shown(file)} {before.venue} {before.year}; the row holds")
+        problems.append(f"says {shown(after.venue)} {after.year}, the first line of {shown(file)} {before.venue} {before.year}; the row holds")
     return "; ".join(problems)
 
 
@@ -292,20 +231,20 @@ def _from_json(line: str, origin: Origin) -> tuple[Paper | None, list[str]]:
         return None, ["not JSON"]
     if not isinstance(row, dict):
         return None, ["not an object"]
-    text = next((_sound(row[k]).strip() for k in ("text", "abstract") if isinstance(row.get(k), str) and row[k].strip()), "")
+    text = next((sound(row[k]).strip() for k in ("text", "abstract") if isinstance(row.get(k), str) and row[k].strip()), "")
     problem = _problem(text) if text else "no text or abstract"
     if problem:
         return None, [problem]
     facts, problems = _facts(row)
     given = row.get("id")
-    source_id = _sound(str(given)).strip() if isinstance(given, str | int) else ""
+    source_id = sound(str(given)).strip() if isinstance(given, str | int) else ""
     return Paper(paper_id(text), text, (replace(origin, source_id=source_id or None),), **facts), problems
 
 
 def _facts(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What a row knows, by field of `Paper`, and in words what it holds that is no such thing and was dropped."""
     given = {k: v for k in ("title", "authors", "venue", "year", "url") if not _is_missing(v := row.get(k))}
-    facts: dict[str, Any] = {k: " ".join(_sound(v).split()) for k in ("title", "venue") if isinstance(v := given.get(k), str)}
+    facts: dict[str, Any] = {k: " ".join(sound(v).split()) for k in ("title", "venue") if isinstance(v := given.get(k), str)}
     facts["authors"] = _authors(given.get("authors"))
     if isinstance(v := given.get("year"), str | int | float) and (year := _YEAR.fullmatch(str(v).strip())):
         facts["year"] = int(year[1])
@@ -315,7 +254,7 @@ def _facts(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if venue and facts.get("year", in_venue) == in_venue:
         facts |= {"venue": venue, "year": in_venue}
     facts = {k: v for k, v in facts.items() if v}
-    dropped = [(k, f" {_shown(v)!r}" if isinstance(v, str | int | float) else "") for k, v in given.items() if k not in facts]
+    dropped = [(k, f" {shown(v)!r}" if isinstance(v, str | int | float) else "") for k, v in given.items() if k not in facts]
     return facts, [f"its {k}{shown} is no {_NOUNS[k]} and was dropped" for k, shown in dropped]
 
 
@@ -335,7 +274,7 @@ def _authors(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [n for part in re.split(r";|,?\s+and\s+", value) for n in _at_commas(part)]
     names = value if isinstance(value, list) else []
-    return tuple(name for n in names if isinstance(n, str) and (name := " ".join(_sound(n).split())))
+    return tuple(name for n in names if isinstance(n, str) and (name := " ".join(sound(n).split())))
 
 
 def _at_commas(names: str) -> list[str]:

@@ -11,9 +11,7 @@ LlamaIndex pipelines that want the adapter.
 
 from __future__ import annotations
 
-import errno
 import json
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +27,7 @@ from numpy.typing import NDArray
 
 from rag.errors import LockedError, StampError, StoreError
 from rag.records import Origin, Paper, Passage
+from rag.store_errors import is_theirs, ours
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -41,13 +40,9 @@ SCHEMA_VERSION = 1
 LOCK_WAIT_S = 120.0
 #: A write of another `ask` takes a fifth of a second; whoever holds the database for longer is another program, and Chroma would wait on.
 BUSY_WAIT_S = 10.0
-#: A batch of papers needs about 1 MB for itself and as much for SQLite's journal; ten times that is too little to go on.
-FULL_BELOW_BYTES = 20_000_000
 #: Chroma's default space is l2. Its default search (`ef_search` 100) missed 8% of the 400 nearest of 8,000 vectors, and which ones
 #: depended on the order of writing; 2000 missed 0.1% and took no longer (5 ms).
 _CONFIGURATION = {"hnsw": {"space": "cosine", "ef_search": 2000}}
-_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 
 Name = Literal["papers", "passages"]
 _T = TypeVar("_T")
@@ -304,44 +299,14 @@ class Store:
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
         """The one door at which Chroma's, SQLite's and the disk's errors become ours."""
-        from chromadb.errors import ChromaError
-
         try:
             yield
         except BaseException as error:
-            theirs = isinstance(error, ChromaError | sqlite3.Error | OSError | ValueError | KeyError | TypeError | RuntimeError)
-            # What pyo3 raises where Chroma's Rust code panics is no Exception, and is in no module that could be imported.
-            if not theirs and type(error).__name__ != "PanicException":
+            if not is_theirs(error):
                 raise
             # A client that failed to open would be handed out again, broken.
             self.close()
-            raise self._ours(error, done) from error
-
-    def _ours(self, error: BaseException, done: str) -> StoreError:
-        """A vendor's error in our words. Chroma gives SQLite's result codes in its messages."""
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())[:200].rstrip(".")
-        told = f"The index in {self.folder} cannot be {done}: {reason or type(error).__name__}."
-        number = error.errno if isinstance(error, OSError) else None
-        found = re.search(r"\(code: (\d+)\)", str(error))
-        code = int(found[1]) if found else getattr(error, "sqlite_errorcode", 0)
-        code &= 0xFF  # the rest tells apart kinds of one error
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return LockedError(told, "Wait until the other process is done, and try again.")
-        if number in _NOT_WRITABLE or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return StoreError(told, "Set ASK_HOME to a folder that you may write to.")
-        if number in _DISK_IS_FULL or code == sqlite3.SQLITE_FULL or _is_full(self.folder):
-            return StoreError(told, "Free some space on the disk and run the same command again; it goes on from where it was.")
-        if done == "written to":
-            return StoreError(told, f"Make sure that the disk is not full and run the same command again. If that does not help: {self._rebuild_hint}")
-        return StoreError(told, self._rebuild_hint)
-
-
-def _is_full(folder: Path) -> bool:
-    """Whether the disk of a folder is as good as full: Chroma often says no more than that it failed, and what it had begun is undone."""
-    try:
-        return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
-    except OSError:
-        return False
+            raise ours(error, self.folder, done, self._rebuild_hint) from error
 
 
 def _passage_id(paper_id: str, ordinal: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag import readers
+from rag import files, readers
 from rag.errors import InputError
 from rag.readers import SIDE_COLUMNS, Reading, read
 from rag.records import Paper
@@ -416,7 +416,7 @@ def test_a_file_of_50_mb_that_is_one_paragraph_is_refused_not_indexed(tmp_path: 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_beyond_the_limit_is_refused_before_it_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
-    monkeypatch.setattr(readers, "MAX_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1_000_000)
     content = b" " * 1_000_001
     with pytest.raises(InputError, match="holds more than 1 MB"):
         read(text_file(tmp_path, _gz(content) if packed else content, "a.txt.gz" if packed else "a.txt"))
