@@ -67,6 +67,7 @@ def test_a_supported_sentence_keeps_its_citation_and_quotes_the_sentence_that_su
 FALSE = [
     ("DMC gives up to 9.9 times the throughput on an H100 GPU [2].", "unsupported", "9.9", "a number that is not there"),
     ("Zebra stripes repel horseflies in the savanna [2].", "unsupported", "words", "other words altogether"),
+    ("My memory of extra times gives me parameters [2].", "unsupported", "no sentence", "its words, in another sense"),
     ("Zebra stripes repel horseflies in the savanna.", "uncited", "cites no", "no citation and no support"),
     ("Zebra stripes repel horseflies in the savanna [9].", "uncited", "cites no", "a citation of nothing, and no support"),
 ]
@@ -92,9 +93,11 @@ def test_a_supported_sentence_without_a_citation_gets_one(assistant: Assistant) 
     assert any("added" in n for n in checked.notices)
 
 
-def test_a_citation_of_nothing_is_dropped_silently(assistant: Assistant) -> None:
-    checked = check(parse("DMC gives up to 3.7 times the throughput on an H100 GPU [2][7]."), HITS, assistant.finder)
-    assert any("[7]" in n for n in checked.notices)
+@pytest.mark.parametrize("nothing", [0, 3, 7])
+def test_a_citation_of_nothing_is_dropped_silently(assistant: Assistant, nothing: int) -> None:
+    checked = check(parse(f"DMC gives up to 3.7 times the throughput on an H100 GPU [2][{nothing}]."), HITS, assistant.finder)
+    assert any(f"[{nothing}]" in n for n in checked.notices)
+    assert [s.paper.text for s in checked.sources] == [DMC]
     assert checked.sentences[0].citations == (1,)
 
 

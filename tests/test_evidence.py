@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rag import extractive
 from rag.answerable import judge, signals
 from rag.assistant import Assistant
 from rag.embeddings import LocalEmbedding
@@ -13,6 +14,7 @@ from rag.evidence import EvidenceFinder, cut, defines, quote
 from rag.kinds import is_foreign, kind_of, names_in, topic_of
 from rag.lexical import LexicalIndex
 from rag.markup import plain
+from rag.records import Evidence
 from rag.settings import Settings
 from tests.conftest import make_hit, make_paper
 
@@ -170,3 +172,24 @@ def test_one_sentence_is_quoted_twice_in_an_answer(assistant: Assistant) -> None
             assert ends == sorted(ends)
         said = [s.text for s in assistant.ask(question).sentences]
         assert not any(a != b and a in b for a in said for b in said), question
+
+
+COUNTED = [
+    ("By up to what factor does ReLU Strikes Back cut LLM inference computation?", "ReLU Strikes Back", "three times"),
+    ("How many fine-tuning runs of vision backbones were recorded to choose a pretrained model and its hyperparameters?", "Quick-Tune", "20k"),
+]
+
+
+@pytest.mark.parametrize(("question", "title", "number"), COUNTED, ids=[t for _, t, _ in COUNTED])
+def test_a_question_for_a_number_is_answered_without_one(assistant: Assistant, question: str, title: str, number: str) -> None:
+    paper = next(p for p in assistant.papers() if p.title and p.title.startswith(title))
+    assert number in assistant.evidence(question, paper.text)[0].passage.text
+
+
+def test_a_sentence_that_an_earlier_quote_holds_is_quoted_again() -> None:
+    passages = cut(BRAIN, "id")
+    leaning = next(p for p in passages if p.text.startswith("It predicts"))
+    hit = make_hit(make_paper(BRAIN))
+    found = [Evidence(leaning, 0.9), Evidence(passages[leaning.ordinal - 1], 0.8)]
+    draft = extractive._quoted("", [(hit, found)], EvidenceFinder(LexicalIndex({}), LocalEmbedding()), titles=False)
+    assert [s.text for s in draft.sentences] == [BRAIN[passages[leaning.ordinal - 1].start : leaning.end]]
