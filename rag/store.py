@@ -2,7 +2,8 @@
 
 A paper's row is written after its passages, so it marks them as complete: what a kill in mid-write leaves behind is passages
 of no known paper, which no search returns and the next ingest overwrites. Titles and the rest live in metadata only, never in
-a vector, so that naming a paper later costs no embedding.
+a vector, so that naming a paper later costs no embedding. A paper's text is metadata too, and no Chroma document: those are indexed for
+full-text search, which is BM25's work here and took a twentieth of the time of an ingest.
 
 Chroma is used through its own client: LlamaIndex's adapter turns cosine distances into exp(-distance), stores each node twice,
 and batches by a limit of its own (41,665) that the embedded server (5,461) refuses. `vector_store` is the door for
@@ -110,7 +111,6 @@ class Store:
                 self._papers.upsert(
                     ids=[e.paper.id for e in chunk],
                     embeddings=np.stack([e.whole for e in chunk]),
-                    documents=[e.paper.text for e in chunk],
                     metadatas=[_to_metadata(e.paper, len(e.passages)) for e in chunk],
                 )
         self._forget()
@@ -138,8 +138,8 @@ class Store:
         ids = None if only is None else [_passage_id(p, n) for p in only for n in range(self.passage_counts[p])]
         return [(i.partition(":")[0], cosine) for i, cosine in self._nearest("passages", vector, k, ids)]
 
-    def vector_store(self, which: Name = "passages") -> ChromaVectorStore:
-        """LlamaIndex's adapter over one of the two collections, for pipelines built on it; its scores are exp(-distance).
+    def vector_store(self) -> ChromaVectorStore:
+        """LlamaIndex's adapter over the passages, for pipelines built on it; its scores are exp(-distance).
 
         Raises:
             StoreError: nothing was ever written here.
@@ -148,7 +148,7 @@ class Store:
 
         if not self.exists:
             raise StoreError(f"There is no index in {self.folder}.", "Add papers with `ask ingest PATH`.")
-        return ChromaVectorStore(chroma_collection=self._papers if which == "papers" else self._passages)
+        return ChromaVectorStore(chroma_collection=self._passages)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -236,8 +236,8 @@ class Store:
         if not self.exists:
             return []
         with self._errors("read"):
-            got = self._papers.get(include=["documents", "metadatas"])
-            rows = [_from_metadata(i, t, m) for i, t, m in zip(got["ids"], got["documents"] or (), got["metadatas"] or (), strict=True)]
+            got = self._papers.get(include=["metadatas"])
+            rows = [_from_metadata(i, m) for i, m in zip(got["ids"], got["metadatas"] or (), strict=True)]
         return sorted(rows, key=lambda row: row[0].id)
 
     def _nearest(self, which: Name, vector: NDArray[np.float32], k: int, ids: Sequence[str] | None) -> list[tuple[str, float]]:
@@ -321,13 +321,14 @@ def _to_metadata(paper: Paper, passages: int) -> dict[str, str | int]:
         "authors": json.dumps(paper.authors, ensure_ascii=False),
         "origins": json.dumps([(o.file, o.position, o.source_id) for o in paper.origins], ensure_ascii=False),
         "passages": passages,
+        "text": paper.text,
     }
 
 
-def _from_metadata(paper_id: str, text: str, metadata: Mapping[str, Any]) -> tuple[Paper, int]:
+def _from_metadata(paper_id: str, metadata: Mapping[str, Any]) -> tuple[Paper, int]:
     paper = Paper(
         paper_id,
-        text,
+        metadata["text"],
         tuple(Origin(*o) for o in json.loads(metadata["origins"])),
         title=metadata.get("title"),
         authors=tuple(json.loads(metadata["authors"])),

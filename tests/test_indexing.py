@@ -63,7 +63,7 @@ def many(file: Path, n: int) -> Path:
 
 def rows(s: Store, which: Name) -> list[tuple[str, str, dict[str, Any], np.ndarray]]:
     """Every row of a Chroma collection in order of id: id, document, metadata, vector."""
-    got = s.vector_store(which)._collection.get(include=["documents", "metadatas", "embeddings"])
+    got = (s._papers if which == "papers" else s._passages).get(include=["documents", "metadatas", "embeddings"])
     return sorted(zip(got["ids"], got["documents"], got["metadatas"], got["embeddings"], strict=True), key=lambda row: row[0])
 
 

@@ -346,12 +346,11 @@ def test_a_read_only_disk_is_told(read_only: Store) -> None:
 # LlamaIndex's door -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("which", ["papers", "passages"])
-def test_llama_index_retrieves_through_its_own_adapter(seeded_home: Path, which: str) -> None:
+def test_llama_index_retrieves_through_its_own_adapter(seeded_home: Path) -> None:
     from llama_index.core import VectorStoreIndex
 
     seeded = Store(seeded_home / "collections" / "default", EMBEDDER_ID, DIMENSION)
-    index = VectorStoreIndex.from_vector_store(seeded.vector_store(which), embed_model=LocalEmbedding())  # type: ignore[arg-type]
+    index = VectorStoreIndex.from_vector_store(seeded.vector_store(), embed_model=LocalEmbedding())
     nodes = index.as_retriever(similarity_top_k=3).retrieve("What perplexity does BiLLM reach on LLaMA2-70B?")
     assert len(nodes) == 3
     assert "BiLLM" in nodes[0].node.get_content()
