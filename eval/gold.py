@@ -66,35 +66,56 @@ def load(path: Path = FOLDER) -> list[Item]:
         InputError: a line is not an item.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    return [item for file in files for item in _read(file)]
+    items = [item for file in files for item in _read(file)]
+    if not items:
+        raise InputError(f"{path} holds no gold question.", "Give a JSONL file of them, or a folder of such files.")
+    return items
 
 
 def _read(file: Path) -> Iterable[Item]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.", "Check the path.") from None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             yield _item(json.loads(line))
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"{file.name}, line {number}, is no gold question: {error!r}.", "See eval/gold.py for the fields.") from None
 
 
 def _item(row: dict[str, Any]) -> Item:
-    return Item(
-        id=row["id"],
-        question=row["question"],
-        kind=row["kind"],
-        style=row["style"],
-        outcome=row["outcome"],
-        papers=tuple((str(f), int(n)) for f, n in row["papers"]),
-        answers=tuple(row["answers"]),
-        evidence=tuple(row["evidence"]),
+    """The item of one line; ValueError says what is wrong with it."""
+    item = Item(
+        id=_text(row["id"]),
+        question=_text(row["question"]),
+        kind=_text(row["kind"]),
+        style=_text(row["style"]),
+        outcome=_text(row["outcome"]),
+        papers=tuple((_text(f), int(n)) for f, n in row["papers"]),
+        answers=_texts(row["answers"]),
+        evidence=_texts(row["evidence"]),
         unanswerable=row.get("unanswerable"),
         conversation=row.get("conversation"),
         turn=int(row.get("turn", 1)),
         noise=row.get("noise"),
     )
+    if item.outcome not in ("answered", "not_in_abstract", "no_paper"):
+        raise ValueError(f"{item.outcome!r} is no outcome")
+    if (item.outcome == "no_paper") == bool(item.papers) or (item.outcome == "answered") != bool(item.answers):
+        raise ValueError("its papers or answers do not fit its outcome")
+    return item
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{value!r} is no text")
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise ValueError(f"{values!r} is no list")
+    return tuple(_text(v) for v in values)

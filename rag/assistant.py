@@ -120,26 +120,24 @@ class Assistant:
         return report
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> IngestReport | None:
-        """Indexes the bundled seeds where the default collection is empty or was left half indexed; else does nothing.
+        """Indexes the bundled seeds where nobody has written to the default collection yet, or this was stopped; else does nothing.
 
         Raises:
-            UsageError: another collection is empty.
+            UsageError: the collection holds no papers, and seeds do not belong in it.
         """
-        marker = self._store.folder.with_name(f".{self._store.folder.name}.seeding")
-        if self._store.papers and not marker.exists():
-            return None
-        if self.settings.collection != "default":
-            raise UsageError(
-                f"The collection {self.settings.collection!r} holds no papers.", f"Add some with `ask --collection {self.settings.collection} ingest PATH`."
-            )
         from rag import indexing
 
-        with self._store.writing():
-            marker.touch()
-        report = indexing.ingest([SEEDS], self._store, self._embedder, progress=progress)
-        marker.unlink(missing_ok=True)
-        self._renew()
-        return report
+        self._refresh()
+        if self.settings.collection == "default":
+            report = indexing.seed(SEEDS, self._store, self._embedder, progress)
+            if report:
+                self._renew()
+                return report
+        if not self._store.papers:
+            name = self.settings.collection
+            given = "" if name == "default" else f"--collection {name} "
+            raise UsageError(f"The collection {name!r} holds no papers.", f"Add some with `ask {given}ingest PATH`.")
+        return None
 
     def papers(self) -> Sequence[Paper]:
         """Every paper of the collection, in order of id."""

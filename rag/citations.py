@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag.evidence import EvidenceFinder, quote
+from rag.kinds import names_in
 from rag.markup import plain
 from rag.records import Evidence, Hit, Paper, Quote, Sentence, Source, Support
 from rag.sentences import sentence_spans
@@ -25,10 +26,21 @@ MIN_COVERAGE = 0.5
 MIN_CLOSENESS = 0.6
 #: A marker as one private character while a text is split: it survives any splitter and holds the number.
 _BASE, _MAX = 0xE100, 0x7FF
-_NUMBER = r"(?:sources?|abstracts?|papers?|refs?\.?|references?|no\.)?\s*#?\^?\s*\d{1,4}"
+_NUMBER = r"(?:sources?|abstracts?|papers?|docs?|documents?|refs?\.?|references?|no\.)?\s*#?\^?\s*\d{1,3}(?!\d)"
 _MARKER = re.compile(
-    rf"`?(?:\[+|【|〔|［)\s*({_NUMBER}(?:\s*(?:[,;&]|and|–|—|-|to)\s*{_NUMBER})*)\s*(?:†[^\]】]*)?(?:\]+|】|〕|］)`?(?!\()",
+    rf"`?(?:\[+|【|〔|［)\s*({_NUMBER}(?:\s*(?:[,;]\s*and|[,;&]|and|–|—|-|to)\s*{_NUMBER})*)\s*(?:†[^\]】]*)?(?:\]+|】|〕|］)`?(?!\()",
     re.IGNORECASE,
+)
+#: Forms that become the plain one first: escaped brackets, links within the page, superscripts, emphasis, a word in round brackets.
+_FORMS = (
+    (re.compile(r"\\([\[\]])"), r"\1"),
+    (re.compile(r"(\[\^?\d{1,3}\])\(#[^)\s]*\)"), r"\1"),
+    (re.compile(r"<sup>\s*\[?(\d{1,3})\]?\s*</sup>", re.IGNORECASE), r"[\1]"),
+    (re.compile(r"(\*\*|__)(\s*\[[^\]]{1,40}\]\s*)\1"), r"\2"),
+    (re.compile(r"\((?:source|abstract|paper|doc|ref\.?|reference)\s+#?(\d{1,3})\)", re.IGNORECASE), r"[\1]"),
+    # An interval is no citation.
+    (re.compile(r"\b(in|from|within|range|interval|over|∈)\s*\[(-?\d+)\s*,\s*(-?\d+)\]", re.IGNORECASE), r"\1 ⟦\2, \3⟧"),
+    (re.compile(r"\[0\s*,\s*(\d+)\]"), r"⟦0, \1⟧"),
 )
 _ROUND = re.compile(r"\((\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*)\)(?=\s*(?:[.!?]|$))")
 _RANGE = re.compile(r"(\d+)\s*(?:–|—|-|to)\s*\D*?(\d+)", re.IGNORECASE)
@@ -66,7 +78,10 @@ class Checked:
 
 def parse(text: str) -> list[Claim]:
     """Splits a written answer into claims. A marker after a full stop belongs to the sentence before it."""
-    marked = _MARKER.sub(lambda m: _mark(m[1]), _PRIVATE.sub("", text))
+    text = _PRIVATE.sub("", text)
+    for form, plainer in _FORMS:
+        text = form.sub(plainer, text)
+    marked = _MARKER.sub(lambda m: _mark(m[1]), text)
     if marked == text:
         # Round brackets hold all sorts of things; they are read as markers only at a sentence's end where nothing else is.
         marked = _ROUND.sub(lambda m: _mark(m[1]), marked)
@@ -76,6 +91,7 @@ def parse(text: str) -> list[Claim]:
         for start, end in sentence_spans(line):
             piece = line[start:end]
             cited = tuple(dict.fromkeys(ord(c) - _BASE for c in _MARK.findall(piece)))
+            piece = piece.replace("⟦", "[").replace("⟧", "]")
             words = re.sub(r"^(?:[-*•]\s+|\d+[.)]\s+)", "", _MARK.sub("", piece).strip())
             if re.search(r"\w", words):
                 claims.append(Claim(words, cited))
@@ -88,10 +104,10 @@ def parse(text: str) -> list[Claim]:
 def verify(claim: str, papers: Sequence[Paper], finder: EvidenceFinder) -> Verdict:
     """Whether any one of some papers supports a claim, with its best sentence.
 
-    Supported means: every number of the claim stands in the paper, its words are there (weighted by rarity), and one sentence
+    Supported means: every number and every name of the claim stands in the paper, its words are there (weighted by rarity), and one sentence
     is close in words and meaning. This does not see a negation or a reversed direction.
     """
-    verdicts = [v for p in papers if (v := _judge(claim, p.text, finder, p.id))]
+    verdicts = [v for p in papers if (v := _judge(claim, p.text, finder, p.id, p.title or ""))]
     return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
 
 
@@ -121,6 +137,11 @@ def check(claims: Sequence[Claim], hits: Sequence[Hit], finder: EvidenceFinder) 
                 owner = next(h for h in others if h.paper.id == better.evidence.passage.paper_id)
                 notices.append(f"A citation was {'corrected' if cited else 'added'}: “{_short(claim.text)}”.")
                 cited, verdict = [owner], better
+        if verdict.supported:
+            bearing = [h for h in cited if verify(claim.text, [h.paper], finder).supported]
+            if len(bearing) < len(cited):
+                notices.append(f"A citation that does not support its sentence was taken away: “{_short(claim.text)}”.")
+            cited = bearing
         sentences.append(_sentence(claim, cited, verdict, numbering, finder))
     return Checked(tuple(sentences), numbering.sources(), tuple(dict.fromkeys(notices)))
 
@@ -157,18 +178,22 @@ def _sentence(claim: Claim, cited: Sequence[Hit], verdict: Verdict, numbering: N
     return Sentence(claim.text, tuple(sorted(set(numbers_))), support, round(verdict.score, 4), "" if verdict.supported else verdict.reason)
 
 
-def _judge(claim: str, text: str, finder: EvidenceFinder, paper_id: str = "") -> Verdict | None:
+def _judge(claim: str, text: str, finder: EvidenceFinder, paper_id: str = "", title: str = "") -> Verdict | None:
     """The verdict on a claim from one text; nothing if the text has no sentence."""
     ranked = finder.rank(claim, text, paper_id)
     if not ranked:
         return None
     told = plain(text)
     missing = [n for n in numbers(claim) if n not in numbers(told)]
+    named = re.sub(r"\s+", " ", f"{plain(title)} {told}")
+    foreign = [n for n in names_in(plain(claim)) if not re.search(rf"(?<![A-Za-z0-9]){re.escape(n.removesuffix('s'))}(?![A-Za-rt-z0-9])", named)]
     coverage = finder.coverage(content_stems(claim), content_stems(told))
     closeness, _ = finder.closeness(claim, text)
     score = min(coverage, closeness)
     if missing:
         return Verdict(False, 0.0, f"the number {missing[0]} is not in the cited abstract", ranked[0])
+    if foreign:
+        return Verdict(False, 0.0, f"the name {foreign[0]} is not in the cited abstract", ranked[0])
     if coverage < MIN_COVERAGE:
         return Verdict(False, score, "too few of its words are in the cited abstract", ranked[0])
     if closeness < MIN_CLOSENESS:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -78,8 +79,8 @@ class EvidenceFinder:
     def rank(self, question: str, text: str, paper_id: str = "") -> list[Evidence]:
         """The sentences of a text, best first, ties by place; scores from 0 to 1."""
         passages, words = self._read(text)
-        if not passages or not len(words.tokens):
-            return []
+        if not len(words.tokens):
+            return [Evidence(replace(p, paper_id=paper_id), 0.0) for p in passages]
         similarities = self._similarities(question, words)
         near = np.stack([similarities[:, words.owner == p.ordinal].max(axis=1, initial=-1.0) for p in passages], axis=1)
         shares = np.exp(SHARPNESS * (near - near.max(axis=1, keepdims=True)))
@@ -90,8 +91,7 @@ class EvidenceFinder:
             said = plain(passage.text)
             score = vote + NUMBER_BONUS * (wants_number and bool(numbers(said)))
             score += DEFINITION_BONUS if defines(said, question) else -OPENING_PENALTY * (passage.ordinal == 0)
-            owned = Passage(paper_id, passage.ordinal, passage.start, passage.end, passage.text)
-            scored.append(Evidence(owned, min(max(score, 0.0), 1.0)))
+            scored.append(Evidence(replace(passage, paper_id=paper_id), min(max(score, 0.0), 1.0)))
         return sorted(scored, key=lambda e: (-e.score, e.passage.ordinal))
 
     def closeness(self, question: str, text: str) -> tuple[float, float]:

@@ -44,18 +44,43 @@ def ingest(paths: Iterable[Path], store: Store, embedder: LocalEmbedding, *, reb
         StoreError: the index cannot be written to, or is of another embedder; what was written before is kept.
     """
     readings = [readers.read(path) for path in paths]
-    papers = merge(p for r in readings for p in r.papers)
     embedder.load()
     with store.writing():
         if rebuild:
             store.clear()
-        store.check_stamp()
-        known = store.papers
-        new = [p for p in papers if p.id not in known]
-        there = [(known[p.id], _join(known[p.id], p)) for p in papers if p.id in known]
-        changed = [after for before, after in there if before != after]
-        store.update(changed)
-        _add(new, store, embedder, progress)
+        return _write(readings, store, embedder, progress)
+
+
+def seed(folder: Path, store: Store, embedder: LocalEmbedding, progress: OnProgress | None = None) -> IngestReport | None:
+    """Indexes bundled papers into a collection that nobody has written to, or where this was stopped before; else does nothing.
+
+    Whether somebody has is asked again once the right to write is held: an `ask ingest` that runs beside a first question wins.
+
+    Raises:
+        As `ingest`.
+    """
+    if not store.seeding and store.folder.exists():
+        return None
+    reading = readers.read(folder)
+    embedder.load()
+    with store.writing():
+        if not store.seeding and store.papers:
+            return None
+        store.seeding = True
+        report = _write([reading], store, embedder, progress)
+        store.seeding = False
+    return report
+
+
+def _write(readings: Sequence[readers.Reading], store: Store, embedder: LocalEmbedding, progress: OnProgress | None) -> IngestReport:
+    """Adds what is new and updates what is known, while the right to write is held."""
+    store.check_stamp()
+    papers, known = merge(p for r in readings for p in r.papers), store.papers
+    new = [p for p in papers if p.id not in known]
+    there = [(known[p.id], _join(known[p.id], p)) for p in papers if p.id in known]
+    changed = [after for before, after in there if before != after]
+    store.update(changed)
+    _add(new, store, embedder, progress)
     notices = dict.fromkeys(n for r in readings for n in r.notices)
     return IngestReport(len(new), len(changed), len(there) - len(changed), tuple(notices))
 

@@ -44,9 +44,9 @@ class LexicalIndex:
         return np.asarray(self._bm25.get_scores(known), dtype=np.float64)
 
     def rarity(self, stem: str) -> float:
-        """Inverse document frequency from 0 (in every paper) to 1 (in none), after Sparck Jones, 1972."""
-        n = len(self.ids)
-        return math.log((n + 1) / (self._documents[stem] + 1)) / math.log(n + 1) if n else 1.0
+        """Inverse document frequency from just above 0 (in every paper) to 1 (in none), after Sparck Jones, 1972."""
+        n = len(self.ids) + 2  # never 0, so that the words of a collection of one paper count too
+        return math.log(n / (self._documents[stem] + 1)) / math.log(n)
 
     def coverage(self, wanted: Iterable[str], present: Iterable[str]) -> float:
         """The share of wanted stems that are present, each weighted by its rarity; 0 where nothing is wanted."""

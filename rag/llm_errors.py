@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rag.errors import (
     LLMAuthError,
@@ -106,9 +106,10 @@ def clean(text: str, settings: Settings) -> str:
     if "<html" in text.lower() or text.lstrip().startswith("<"):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    password = unquote(urlsplit(settings.openai_base_url or "").password or "")
+    address = urlsplit(settings.openai_base_url or "")
+    password = unquote(address.password or "")
     shown = list(line)
-    for secret in filter(None, (key_of(settings), password)):
+    for secret in filter(None, (key_of(settings), password, *(value for _, value in parse_qsl(address.query)))):
         size = min(SECRET_RUN, len(secret))
         for start in range(len(line) - size + 1):
             if line[start : start + size] in secret:

@@ -97,7 +97,7 @@ def url_end(url: str) -> int:
 # LaTeX -----------------------------------------------------------------------------------------------------------------
 
 #: Braces nested deeper than this are no text, and would exhaust the parser's stack.
-_MAX_DEPTH = 30
+_MAX_DEPTH = 10
 _FUNCTIONS = words("arccos arcsin arctan arg argmax argmin cos cosh det dim exp gcd inf ker lim ln log max min polylog Pr sin sinh sup tan tanh")
 #: Macros that show their argument as text, and the alphabets of formulas, whose letters become plain ones.
 _FONTS = words("emph textit textbf texttt textsf textsc textrm textsl textup textmd textnormal text mbox hbox underline uline url")
@@ -149,12 +149,12 @@ def _math(latex: str) -> str:
 
 
 def _unnested(latex: str) -> str:
-    """Drops every brace where they nest absurdly deep; the parser copes with those that have no partner."""
+    """Drops every brace and bracket where they nest absurdly deep: the parser's time doubles with each level of some macros."""
     depth = deepest = 0
-    for brace in re.findall(r"\\.|[{}]", latex):
-        depth += (brace == "{") - (brace == "}" and depth > 0)
+    for mark in re.findall(r"\\.|[{}\[\]]", latex):
+        depth += (mark in "{[") - (mark in "}]" and depth > 0)
         deepest = max(deepest, depth)
-    return latex if deepest <= _MAX_DEPTH else re.sub(r"(?<!\\)[{}]", "", latex)
+    return latex if deepest <= _MAX_DEPTH else re.sub(r"(?<!\\)[{}\[\]]", " ", latex)
 
 
 @functools.cache

@@ -141,7 +141,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _written(self, run: _Run) -> Generator[Event, None, Answer | None]:
         """Has the language model write, and checks each sentence; nothing if the answer has no support at all."""
         assert self._chat is not None, "mode llm needs a chat model"
-        given = run.hits[: run.request.context_papers]
+        given = run.hits[: min(run.request.context_papers, run.request.sources)] if run.kind != "compare" else run.hits[: run.request.sources]
         yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
         papers = [h.paper for h in given]
         run.model = self._chat.model
@@ -153,9 +153,12 @@ class AbstractsQueryEngine(BaseQueryEngine):
                 run.notices.append("The language model stopped at its length limit; the last sentence may be cut (ASK_MAX_TOKENS).")
         run.clock("write")
         yield Progress("Checking")
-        if CANNOT_ANSWER.rstrip(".").casefold() in text.casefold() and len(text) < 2 * len(CANNOT_ANSWER):
-            return self._declined_by_model(run)
-        checked = citations.check(citations.parse(text), given, self._finder)
+        claims = [c for c in citations.parse(text) if CANNOT_ANSWER.rstrip(".").casefold() not in c.text.casefold()]
+        if CANNOT_ANSWER.rstrip(".").casefold() in text.casefold():
+            if not claims:
+                return self._declined_by_model(run)
+            run.notices.append(f"{self._chat.model} added that the abstracts do not answer all of this.")
+        checked = citations.check(claims, given, self._finder)
         run.clock("check")
         run.notices += checked.notices
         if not any(s.support == "supported" for s in checked.sentences):

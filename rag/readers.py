@@ -20,6 +20,7 @@ from typing import Any
 
 from rag.errors import InputError
 from rag.files import decode, shown, sound, unreadable
+from rag.markup import plain
 from rag.records import Origin, Paper
 from rag.text import paper_id
 
@@ -173,7 +174,7 @@ def _problem(text: str) -> str:
     """Why a text cannot be indexed, or nothing."""
     if len(text) > MAX_ABSTRACT_CHARS:
         return f"{len(text):,} characters are too long for an abstract"
-    return "" if any(c.isalnum() for c in text) else "it holds no words"
+    return "" if any(c.isalnum() for c in plain(text)) else "it holds no words"
 
 
 def _name_papers(papers: Iterable[Paper], file: str, side: Path) -> tuple[list[Paper], list[str]]:

@@ -74,8 +74,19 @@ class Store:
         # Their names start with a dot, as no collection's does, so that no collection can be in their way.
         self._lock_file = folder.with_name(f".{folder.name}.lock")
         self._written_file = folder.with_name(f".{folder.name}.written")
+        self._seeding_file = folder.with_name(f".{folder.name}.seeding")
         self._seen = self._last_written()
         self._probed = False
+
+    @property
+    def seeding(self) -> bool:
+        """Whether the bundled papers are being indexed here, or were when that was stopped."""
+        return self._seeding_file.exists()
+
+    @seeding.setter
+    def seeding(self, value: bool) -> None:
+        with self._errors("written to"):
+            self._seeding_file.touch() if value else self._seeding_file.unlink(missing_ok=True)
 
     @property
     def exists(self) -> bool:
