@@ -179,6 +179,9 @@ def search(collection: str | None, words: tuple[str, ...], k: int, as_json: bool
 @click.pass_obj
 def ingest(collection: str | None, paths: tuple[str, ...], rebuild: bool) -> None:
     """Add the papers of files or folders, or update them."""
+    if not all(p.strip() for p in paths):
+        # An unset variable in a script; a path of no characters would be the current folder.
+        raise UsageError("One of the paths is empty.", "Give the path of a file or a folder.")
     out, err = terminal.out_and_err()
     assistant = _assistant(collection)
     with terminal.indexing_progress(err, "Indexing") as progress:

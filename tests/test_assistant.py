@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
+from rag import indexing, readers
 from rag.assistant import Assistant
 from rag.errors import LLMAuthError, UsageError
 from rag.settings import Settings
@@ -86,3 +89,54 @@ def test_it_is_not_said_who_sees_the_questions(seeded_home: Path) -> None:
     assert keyless.disclosure() is None, "nothing is sent without a key"
     with pytest.raises(LLMAuthError):
         keyless.ask("How many hours of fMRI was BrainLM trained on?")
+
+
+def test_a_first_question_beside_an_ingest_brings_the_seeds_too(tmp_path: Path, zebras: Path) -> None:
+    """The collection is empty when the question comes, and held by the ingest, which then writes."""
+    home = tmp_path / "fresh"
+    ingesting, asking = (Assistant(Settings.load(home=home, mode="extractive")) for _ in range(2))
+    held, go = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with ingesting._store.writing():
+            held.set()
+            go.wait(10)
+            indexing._write([readers.read(zebras)], ingesting._store, ingesting._embedder, None)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert held.wait(10)
+    threading.Timer(0.5, go.set).start()
+    with contextlib.suppress(UsageError):
+        asking.prepare()
+    thread.join()
+    assert [p.source_id for p in Assistant(Settings.load(home=home, mode="extractive")).papers()] == ["z-1"]
+
+
+def test_a_rebuild_that_was_killed_lets_the_seeds_in(tmp_path: Path, zebras: Path) -> None:
+    home = tmp_path / "fresh"
+    mine = Assistant(Settings.load(home=home, mode="extractive"))
+    mine.ingest([zebras])
+    with mine._store.writing():
+        mine._store.clear()
+    with pytest.raises(UsageError, match="holds no papers"):
+        Assistant(Settings.load(home=home, mode="extractive")).prepare()
+
+
+def test_a_collection_of_a_marker_s_name_breaks_the_default_one(tmp_path: Path, zebras: Path) -> None:
+    home = tmp_path / "fresh"
+    Assistant(Settings.load(home=home, collection="default.seeding", mode="extractive")).ingest([zebras])
+    default = Assistant(Settings.load(home=home, mode="extractive"))
+    assert default.prepare() is not None
+    assert len(default.papers()) == 95
+
+
+def test_an_abstract_without_a_word_is_indexed_or_breaks_an_answer(tmp_path: Path) -> None:
+    file = tmp_path / "odd.jsonl"
+    texts = ["\\cite{a} \\label{b}", "😀 " * 40, "\u200b" * 80, "We study 😀 gradient descent on wide networks in depth and with care."]
+    file.write_text("".join(json.dumps({"abstract": t}) + "\n" for t in texts), encoding="utf-8")
+    odd = Assistant(Settings.load(home=tmp_path / "h", collection="odd", mode="extractive"))
+    report = odd.ingest([file])
+    assert (report.added, len(report.notices)) == (1, 3)
+    for question in ("٣", "😀 what", "gradient descent", "Which papers study gradient descent?"):
+        assert odd.ask(question).outcome in ("answered", "not_in_abstract", "no_paper")

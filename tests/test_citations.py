@@ -6,6 +6,9 @@ import pytest
 
 from rag.assistant import Assistant
 from rag.citations import Numbering, check, parse
+from rag.embeddings import LocalEmbedding
+from rag.evidence import EvidenceFinder
+from rag.lexical import LexicalIndex
 from rag.records import Quote
 from tests.conftest import make_hit, make_paper
 
@@ -36,6 +39,16 @@ FORMS = [
     ("It gains 3.7× (see Fig. 2) [1]. Then e.g. more [2].", [("It gains 3.7× (see Fig. 2).", (1,)), ("Then e.g. more.", (2,))], "full stops inside a sentence"),
     ("See [this page](http://x.y) [1].", [("See [this page](http://x.y).", (1,))], "a Markdown link is no marker"),
     ("See [1](http://x.y).", [("See [1](http://x.y).", ())], "a link whose text is a number is no marker"),
+    ("It is fast [3](#s3).", [("It is fast.", (3,))], "a link within the page"),
+    (r"It is fast \[3\].", [("It is fast.", (3,))], "escaped brackets"),
+    ("It is fast [doc 3].", [("It is fast.", (3,))], "another word before the number"),
+    ("It is fast (Abstract 3).", [("It is fast.", (3,))], "a word in round brackets"),
+    ("It is fast <sup>3</sup>.", [("It is fast.", (3,))], "a superscript"),
+    ("It is fast **[3]**.", [("It is fast.", (3,))], "in bold"),
+    ("It is fast [1, 2, and 3].", [("It is fast.", (1, 2, 3))], "a list in words"),
+    ("Ratios in [1, 4] are learnt [3].", [("Ratios in [1, 4] are learnt.", (3,))], "an interval is no marker"),
+    ("Values lie in the range [0, 1] [2].", [("Values lie in the range [0, 1].", (2,))], "nor is the unit interval"),
+    ("It was shown at ICML [2024] that it is fast [1].", [("It was shown at ICML [2024] that it is fast.", (1,))], "a year is no marker"),
     ("It is fast \ue101[1].", [("It is fast.", (1,))], "a private character in the answer is no marker"),
     ("", [], "nothing"),
     ("[1]", [], "a marker without a sentence"),
@@ -67,6 +80,8 @@ def test_a_supported_sentence_keeps_its_citation_and_quotes_the_sentence_that_su
 FALSE = [
     ("DMC gives up to 9.9 times the throughput on an H100 GPU [2].", "unsupported", "9.9", "a number that is not there"),
     ("Zebra stripes repel horseflies in the savanna [2].", "unsupported", "words", "other words altogether"),
+    ("DMC gives up to 3.7 times the throughput on an A100 GPU [2].", "unsupported", "A100", "another name of the same kind"),
+    ("GPTQ gives up to 3.7 times the throughput on an H100 GPU [2].", "unsupported", "GPTQ", "another method's result"),
     ("My memory of extra times gives me parameters [2].", "unsupported", "no sentence", "its words, in another sense"),
     ("Zebra stripes repel horseflies in the savanna.", "uncited", "cites no", "no citation and no support"),
     ("Zebra stripes repel horseflies in the savanna [9].", "uncited", "cites no", "a citation of nothing, and no support"),
@@ -108,3 +123,17 @@ def test_two_passages_of_one_paper_count_as_two_sources() -> None:
     assert numbering.cite(hit, second) == numbering.cite(hit, first) == numbering.cite(hit, first) == 1
     [source] = numbering.sources()
     assert source.quotes == (first, second), "each once, in order of place"
+
+
+def test_a_citation_beside_the_right_one_is_kept_though_its_paper_says_nothing(assistant: Assistant) -> None:
+    checked = check(parse("DMC gives up to 3.7 times the throughput on an H100 GPU [1][2]."), HITS, assistant.finder)
+    assert [s.paper.text for s in checked.sources] == [DMC]
+    assert checked.sentences[0].citations == (1,)
+    assert any("taken away" in n for n in checked.notices)
+
+
+def test_a_sentence_of_the_only_paper_of_a_collection_is_unsupported() -> None:
+    paper = make_paper(DMC)
+    finder = EvidenceFinder(LexicalIndex({paper.id: paper}), LocalEmbedding())
+    checked = check(parse("DMC gives up to 3.7 times the throughput on an H100 GPU [1]."), [make_hit(paper)], finder)
+    assert checked.sentences[0].support == "supported"

@@ -436,3 +436,11 @@ def test_ctrl_c_in_mid_answer_stops_quietly_and_hangs_up(seeded_home: Path, serv
     assert err.splitlines()[-1] == "Stopped."
     assert "Traceback" not in err
     assert server.chats[0].disconnected.wait(5)
+
+
+def test_an_empty_path_ingests_the_current_folder(ask: AskRun, tmp_path: Path) -> None:
+    (tmp_path / "here.jsonl").write_text('{"abstract": "A paper that nobody asked to ingest, of some length."}\n', encoding="utf-8")
+    done = ask("ingest", "", home=tmp_path / "fresh")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "fresh").exists()

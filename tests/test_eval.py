@@ -56,7 +56,21 @@ def test_two_questions_on_one_paper_fall_into_different_halves() -> None:
 
 
 WHOLE = '{"id":"a","question":"q","kind":"fact","style":"named","outcome":"answered","papers":PAPERS,"answers":[],"evidence":[]}'
-WRONG = ['{"id": 1}', "not json", "[]", WHOLE.replace("PAPERS", '[["f"]]'), WHOLE.replace("PAPERS", '[["f","one"]]')]
+FITTING = WHOLE.replace("PAPERS", '[["f", 1]]').replace('"answers":[]', '"answers":["a"]')
+WRONG = [
+    '{"id": 1}',
+    "not json",
+    "[]",
+    "[" * 100_000,
+    WHOLE.replace("PAPERS", '[["f", 1]]'),  # answered without an accepted answer
+    FITTING.replace('[["f", 1]]', "[]"),  # answered from no paper
+    FITTING.replace('["a"]', '"abc"'),  # would be read as three answers of one letter
+    FITTING.replace('["a"]', "[5]"),
+    FITTING.replace('"q"', "7"),
+    FITTING.replace("answered", "maybe"),
+    WHOLE.replace("PAPERS", '[["f"]]'),
+    WHOLE.replace("PAPERS", '[["f","one"]]'),
+]
 
 
 @pytest.mark.parametrize("line", WRONG)
@@ -64,6 +78,13 @@ def test_a_wrong_line_of_gold_is_skipped(tmp_path: Path, line: str) -> None:
     (tmp_path / "mine.jsonl").write_text(line, encoding="utf-8")
     with pytest.raises(InputError, match=r"mine\.jsonl, line 1"):
         gold.load(tmp_path / "mine.jsonl")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xff\xfe\x00"])
+def test_gold_that_is_none_ends_in_a_traceback(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "mine.jsonl").write_bytes(content)
+    with pytest.raises(InputError):
+        gold.load(tmp_path)
 
 
 def test_ranking_measures_are_wrong_by_hand_count() -> None:

@@ -230,3 +230,18 @@ PASSING = ["What bit-width does BiLLM reach on LLaMA2-70B?", "What is BrainLM?",
 @pytest.mark.parametrize("question", PASSING)
 def test_a_name_in_passing_makes_a_comparison(assistant: Assistant, question: str) -> None:
     assert assistant.ask(question).kind == "fact"
+
+
+def test_an_answer_is_thrown_away_for_a_decline_that_follows_it(writer: Writer, server: OpenAIServer) -> None:
+    server.script(Reply(pieces=(f"BrainLM was trained on 6,700 hours of fMRI recordings [1]. {CANNOT_ANSWER}",)))
+    answer = writer().ask("How many hours of fMRI was BrainLM trained on, and on how many GPUs?")
+    assert (answer.outcome, answer.mode) == ("answered", "llm")
+    assert [s.support for s in answer.sentences] == ["supported"]
+    assert any("do not answer all" in n for n in answer.notices)
+
+
+def test_a_language_model_is_given_more_papers_than_may_be_cited(writer: Writer, server: OpenAIServer) -> None:
+    writer().ask("Which papers compress the KV cache?", sources=2)
+    prompt = server.chats[0].text("user")
+    assert "<abstract 2>" in prompt
+    assert "<abstract 3>" not in prompt

@@ -453,3 +453,12 @@ def test_importing_text_would_load_parsers_that_only_some_questions_need() -> No
     heavy = "{'pylatexenc', 'markdown_it', 'nupunkt', 'Stemmer', 'numpy', 'bm25s'}"
     seen = subprocess.run([sys.executable, "-c", f"import sys, rag.text; print({heavy} & set(sys.modules))"], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("macro", ["\\hat{", "\\sqrt[", "\\footnote[", "\\frac{", "\\textbf{"])
+@pytest.mark.parametrize("levels", [12, 28, 120, 2000])
+@pytest.mark.parametrize("closed", [True, False])
+def test_nested_macros_hang_the_reader(macro: str, levels: int, closed: bool) -> None:
+    """Time doubled with each level; a reader that hangs does not come back from this."""
+    end = {"{": "}", "[": "]"}[macro[-1]] * levels if closed else ""
+    assert plain(f"We study ${macro * levels}x{end}$ in depth.").startswith("We study")
