@@ -41,6 +41,7 @@ _FIRST_HELD, _LAST_HELD, _PERCENT, _DOLLAR = 0xF0000, 0xFFFFD, "\U000ffffe", "\U
 _HELD = re.compile(f"[{chr(_FIRST_HELD)}-{chr(_LAST_HELD)}]")
 
 
+@functools.lru_cache(maxsize=2048)
 def plain(text: str) -> str:
     """LaTeX and Markdown to readable plain text on one line.
 
