@@ -116,7 +116,7 @@ class Store:
                     ids=[_passage_id(p.paper_id, p.ordinal) for p, _ in batch],
                     embeddings=np.stack([v for _, v in batch]),
                     documents=[p.text for p, _ in batch],
-                    metadatas=[{"paper_id": p.paper_id, "ordinal": p.ordinal, "start": p.start, "end": p.end} for p, _ in batch],
+                    metadatas=[{"paper_id": p.paper_id, "start": p.start, "end": p.end} for p, _ in batch],
                 )
             for chunk in self._batches(entries):
                 self._papers.upsert(
