@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -239,11 +241,18 @@ def started(file: Path, home: Path) -> subprocess.Popen[str]:
     running = subprocess.Popen([str(ASK), "ingest", str(file)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     database = home / "collections" / "default" / "chroma.sqlite3"
     deadline = time.monotonic() + 120
-    while not (database.exists() and database.stat().st_size > 500_000):
+    while not papers_written(database):
         assert running.poll() is None, running.stderr and running.stderr.read()
         assert time.monotonic() < deadline, "the ingest wrote nothing"
         time.sleep(0.005)
     return running
+
+
+def papers_written(database: Path) -> int:
+    """How many papers another process has written so far."""
+    with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as reader:
+        return int(reader.execute("SELECT count(*) FROM embedding_metadata WHERE key = 'origins'").fetchone()[0])
+    return 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
