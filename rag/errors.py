@@ -6,7 +6,6 @@ Each error says in one sentence what happened and, as its hint, in one sentence 
     ├── UsageError               the request itself is wrong: an empty question, a bad session name; exit code 2
     │   └── SettingsError        a setting is unknown, malformed or out of bounds
     ├── InputError               a file to index cannot be read or holds no paper
-    ├── IndexingError            papers could not be written to the index
     ├── StoreError               the index on disk cannot be used
     │   ├── StampError           the index was made by another embedder or schema
     │   └── LockedError          another process is writing to it
@@ -52,10 +51,6 @@ class SettingsError(UsageError):
 
 class InputError(AskError):
     """A file to index cannot be read or holds no paper."""
-
-
-class IndexingError(AskError):
-    """Papers could not be written to the index."""
 
 
 class StoreError(AskError):
