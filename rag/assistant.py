@@ -94,7 +94,7 @@ class Assistant:
             standalone,
             chosen.effective_mode,
             sources or self.settings.sources,
-            self.settings.context_papers,
+            self.settings.top_k,
             parted(filters or Filters()),
             fall_back=chosen.mode == "auto",
         )
@@ -206,6 +206,10 @@ class Assistant:
         """The sentences of a text that bear on a question, best first; for the eval suite."""
         return self.finder.rank(question, text)
 
+    def stamp(self) -> dict[str, str | int]:
+        """What the index is made with: embedder, dimension, layout; for the eval suite."""
+        return dict(self._store.stamp)
+
     def embedding_seconds(self, texts: Sequence[str]) -> float:
         """Seconds that the embedder alone takes for texts cut into sentences beforehand; for the bench."""
         from rag.evidence import cut
@@ -222,7 +226,7 @@ class Assistant:
         from rag.kinds import topic_of
 
         topic = topic_of(question)
-        return signals(topic, self._retriever.search(topic, self.settings.context_papers), self.finder)
+        return signals(topic, self._retriever.search(topic, self.settings.top_k), self.finder)
 
     def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
         """The LlamaIndex query engine over this collection.
@@ -234,7 +238,7 @@ class Assistant:
 
         chosen = settings or self.settings
         chat = self._chat if chosen.effective_mode == "llm" else None
-        defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.context_papers, fall_back=chosen.mode == "auto")
+        defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.top_k, fall_back=chosen.mode == "auto")
         return AbstractsQueryEngine(self._store, self._retriever, self.finder, chat, defaults)
 
     @cached_property
@@ -260,7 +264,7 @@ class Assistant:
     def _retriever(self) -> HybridRetriever:
         from rag.retrieval import HybridRetriever
 
-        return HybridRetriever(self._store, self._lexical, self._embedder, self.settings.context_papers)
+        return HybridRetriever(self._store, self._lexical, self._embedder, self.settings.top_k)
 
     @cached_property
     def finder(self) -> EvidenceFinder:

@@ -85,7 +85,7 @@ def _of_status(status: int, error: openai.APIError, because: str, settings: Sett
     if status < 400:
         return LLMNotFoundError(f"{host} redirects to another address ({status}).", "Set OPENAI_BASE_URL to the address it redirects to.")
     if status == 413 or re.search(r"context[ _](length|size|window)", f"{error.code} {because}", re.IGNORECASE):
-        return LLMRequestError(f"The request is too long for {model} at {host} ({status}){because}.", "Lower ASK_CONTEXT_PAPERS.")
+        return LLMRequestError(f"The request is too long for {model} at {host} ({status}){because}.", "Lower ASK_TOP_K.")
     return LLMRequestError(f"{host} refuses the request ({status}){because}.", "Check ASK_MODEL and the other settings of the language model.")
 
 

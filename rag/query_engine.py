@@ -45,7 +45,7 @@ class Request:
     standalone_question: str
     mode: Mode
     sources: int
-    context_papers: int = 8
+    top_k: int = 8
     filters: Filters = field(default_factory=Filters)
     fall_back: bool = True
     notices: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         names = names_in(topic) if foreign else ()
         topic = " ".join(names) or topic
         run = _Run(request, kind, topic, [], Judgement("no_paper", 0.0, False), list(request.notices), {})
-        wanted = max(request.context_papers, request.sources, LIST_PAPERS if run.kind == "list" else 0)
+        wanted = max(request.top_k, request.sources, LIST_PAPERS if run.kind == "list" else 0)
         run.hits = self._retriever.search(run.topic, wanted, request.filters)
         run.clock("retrieve")
         run.judgement = judge(run.topic, run.hits, self._finder)
@@ -127,7 +127,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         question = query_bundle.query_str
         d = self._defaults
-        request = Request(question, question, d.mode, d.sources, d.context_papers, d.filters, d.fall_back, d.notices)
+        request = Request(question, question, d.mode, d.sources, d.top_k, d.filters, d.fall_back, d.notices)
         answer = next(e for e in self.stream(request) if isinstance(e, Answer))
         nodes = [to_node(Hit(s.paper, s.score)) for s in answer.sources]
         return Response(response=answer.text, source_nodes=nodes, metadata={"answer": answer})
@@ -141,7 +141,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _written(self, run: _Run) -> Generator[Event, None, Answer | None]:
         """Has the language model write, and checks each sentence; nothing if the answer has no support at all."""
         assert self._chat is not None, "mode llm needs a chat model"
-        given = run.hits[: min(run.request.context_papers, run.request.sources)] if run.kind != "compare" else run.hits[: run.request.sources]
+        given = run.hits[: min(run.request.top_k, run.request.sources)] if run.kind != "compare" else run.hits[: run.request.sources]
         yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
         papers = [h.paper for h in given]
         run.model = self._chat.model

@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir(APP_NAME)), description="Folder of the index and the saved conversations.")
     collection: str = Field("default", description="Which collection of papers to ask.")
     sources: int = Field(5, ge=1, le=50, description="Most papers an answer cites.")
-    context_papers: int = Field(8, ge=1, le=50, description="Papers given to the LLM.")
+    top_k: int = Field(8, ge=1, le=50, description="Papers given to the LLM.")
     timeout_s: float = Field(60.0, ge=1, le=3600, description="Seconds to wait for the LLM: to connect, and between two pieces of its answer.")
     retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
     max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")

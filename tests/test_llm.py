@@ -282,7 +282,7 @@ def test_a_context_that_is_too_long_says_which_setting_to_lower(server: OpenAISe
     server.script(error_reply(400, "This model's maximum context length is 4096 tokens.", code="context_length_exceeded"))
     error = failure(model_for(server))
     assert type(error) is LLMRequestError
-    assert "ASK_CONTEXT_PAPERS" in error.hint
+    assert "ASK_TOP_K" in error.hint
 
 
 def test_an_empty_account_is_told_from_a_busy_server(server: OpenAIServer) -> None:

@@ -104,8 +104,8 @@ def test_a_misspelt_override_is_refused_like_a_misspelt_name() -> None:
         ("ASK_SOURCES", "51"),
         ("ASK_SOURCES", "five"),
         ("ASK_SOURCES", "2.5"),
-        ("ASK_CONTEXT_PAPERS", "0"),
-        ("ASK_CONTEXT_PAPERS", "51"),
+        ("ASK_TOP_K", "0"),
+        ("ASK_TOP_K", "51"),
         ("ASK_TIMEOUT_S", "0.5"),
         ("ASK_TIMEOUT_S", "3601"),
         ("ASK_TIMEOUT_S", "nan"),
@@ -141,7 +141,7 @@ def test_a_value_out_of_bounds_is_refused_by_name(name: str, value: str, monkeyp
 
 @pytest.mark.parametrize(
     ("name", "low", "high"),
-    [("SOURCES", "1", "50"), ("CONTEXT_PAPERS", "1", "50"), ("TIMEOUT_S", "1", "3600"), ("RETRIES", "0", "10"), ("MAX_TOKENS", "16", "100000")],
+    [("SOURCES", "1", "50"), ("TOP_K", "1", "50"), ("TIMEOUT_S", "1", "3600"), ("RETRIES", "0", "10"), ("MAX_TOKENS", "16", "100000")],
 )
 def test_the_bounds_themselves_are_allowed(name: str, low: str, high: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in (low, high):
