@@ -8,7 +8,7 @@ export Q := $(value Q)
 HOST ?= 127.0.0.1
 PORT ?= 7860
 
-.PHONY: ask chat test check eval bench clean
+.PHONY: ask chat test check eval gate bench clean
 
 ask: .venv/installed
 	@$(BIN)/ask "$$Q"
@@ -25,8 +25,12 @@ check: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-eval: .venv/installed
-	$(BIN)/python -m eval
+eval: .venv/installed-eval
+	$(BIN)/python -m eval run --fresh
+
+gate: .venv/installed-eval
+	$(BIN)/python -m eval lint
+	$(BIN)/python -m eval gate
 
 bench: .venv/installed-dev
 	$(BIN)/python -m eval.bench
@@ -41,6 +45,10 @@ clean:
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
-.venv/installed-dev: .venv/installed
+.venv/installed-eval: .venv/installed
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval]"
+	@touch $@
+
+.venv/installed-dev: .venv/installed-eval
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $@

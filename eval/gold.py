@@ -4,30 +4,34 @@ A gold file is JSON lines, one question (or one turn of a conversation) a line:
 
     id            unique string
     question      as a user would type it
-    kind          fact, why, definition, list, compare, count, filter …: what kind of answer is wanted
-    style         named (names the paper's method), paraphrase (in words its authors did not use), noisy, conversation
+    kind          fact, why, how, claim, definition, list, compare, count, filter: what kind of answer is wanted
+    style         named (names the paper's method), paraphrase (in words its authors did not use), lay (in a layman's), noisy, conversation
     outcome       answered, not_in_abstract (the paper is here, its abstract does not say it), no_paper
     papers        right papers as [file, position] pairs; all of them where several are right
     answers       strings, one of which a right answer contains (plain text, case aside); empty where there is no answer
     evidence      verbatim slices of the abstracts that hold the answer, or that contradict a false premise
     unanswerable  where there is no answer, why: off_topic, near_topic, missing_detail, false_premise
     conversation, turn   for a turn of a conversation: its id, and its number from 1
+    count         for a question of how many: the number of right papers
     noise         for a noisy question: keywords, typo, acronym, latex, language, injection, title, long, caps
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rag.errors import InputError
 
 FOLDER = Path(__file__).parent / "gold"
 Split = Literal["dev", "test"]
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +49,23 @@ class Item:
     unanswerable: str | None = None
     conversation: str | None = None
     turn: int = 1
+    count: int | None = None
     noise: str | None = None
 
     @property
     def split(self) -> Split:
         """Half by hash of the conversation or first paper, so that two questions on one paper stay together; else of the question."""
-        key = self.conversation or (f"{self.papers[0][0]} {self.papers[0][1]}" if self.papers else self.id)
-        return "dev" if hashlib.sha1(key.encode(), usedforsecurity=False).digest()[0] % 2 == 0 else "test"
+        return split_of(self.conversation or (f"{self.papers[0][0]} {self.papers[0][1]}" if self.papers else self.id))
 
     @property
     def group(self) -> str:
         """How results are grouped in tables: why there is no answer, or in what style the question is put."""
         return self.unanswerable or (self.kind if self.style not in ("conversation", "noisy") and len(self.papers) > 1 else self.style)
+
+
+def split_of(name: str) -> Split:
+    """The half of whatever bears a name."""
+    return "dev" if hashlib.sha1(name.encode(), usedforsecurity=False).digest()[0] % 2 == 0 else "test"
 
 
 def load(path: Path = FOLDER) -> list[Item]:
@@ -66,24 +75,48 @@ def load(path: Path = FOLDER) -> list[Item]:
         InputError: a line is not an item.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    items = [item for file in files for item in _read(file)]
+    items = [item for file in files for item in read_lines(file, "gold question", _item, "See eval/gold.py for the fields.")]
     if not items:
         raise InputError(f"{path} holds no gold question.", "Give a JSONL file of them, or a folder of such files.")
     return items
 
 
-def _read(file: Path) -> Iterable[Item]:
+def sample(items: Sequence[Item], most: int | None) -> list[Item]:
+    """About so many items (all if not given), in order: every so-many-th that is asked by itself, so that all kinds are among them.
+
+    Conversations are taken whole, so that there may be a few more.
+    """
+    if most is None or most >= len(items):
+        return list(items)
+    starts = [n for n, i in enumerate(items) if i.turn == 1]
+    kept = {items[n].conversation or items[n].id for n in starts[:: -(-len(starts) // most)]}
+    return [i for i in items if (i.conversation or i.id) in kept]
+
+
+def read_lines(file: Path, what: str, make: Callable[[dict[str, Any]], Record], hint: str) -> Iterator[Record]:
+    """What is made of each JSON object of a file (`.gz` too), one a line.
+
+    Args:
+        what: what a line should be, in words, for the message.
+        make: makes a record of one object; a ValueError or the like says what is wrong with it.
+        hint: what to do about a line that is none.
+
+    Raises:
+        InputError: the file cannot be read, or a line is none.
+    """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.", "Check the path.") from None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield _item(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{file.name}, line {number}, is no gold question: {error!r}.", "See eval/gold.py for the fields.") from None
+        # Not by str.splitlines, which also ends a line at characters that JSON may hold as they are.
+        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    record = make(json.loads(line))
+                except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                    raise InputError(f"{file.name}, line {number}, is no {what}: {error!r}.", hint) from None
+                yield record
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is damaged, or not UTF-8'}.", "Check the path.") from None
 
 
 def _item(row: dict[str, Any]) -> Item:
@@ -100,6 +133,7 @@ def _item(row: dict[str, Any]) -> Item:
         unanswerable=row.get("unanswerable"),
         conversation=row.get("conversation"),
         turn=int(row.get("turn", 1)),
+        count=None if row.get("count") is None else int(row["count"]),
         noise=row.get("noise"),
     )
     if item.outcome not in ("answered", "not_in_abstract", "no_paper"):

@@ -1,6 +1,6 @@
-"""Writes what the README shows from what the program prints: `python -m eval.readme [RESULTS]`.
+"""Writes what the README shows from what the program prints: `python -m eval.readme [RUN]`.
 
-The outputs of `ask` on the bundled abstracts and, if the results of a `python -m eval` are given, its table.
+The outputs of `ask` on the bundled abstracts and, if the folder of a run is given, the table of its summary.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eval.summary import SHOWN
+
 README = Path(__file__).resolve().parent.parent / "README.md"
 OUTPUT = re.compile(r"(?P<before><!-- output: (?P<question>[^>]+) -->\n```\n)(?P<shown>.*?)(?P<after>```\n<!-- /output -->)", re.DOTALL)
 EVAL = re.compile(r"<!-- eval -->\n.*?<!-- /eval -->", re.DOTALL)
-COLUMNS = (("R@1", "recall_1"), ("R@5", "recall_5"), ("match", "answer_match"), ("cited", "right_paper_cited"), ("declined", "declined"))
-GROUPS = ("named", "paraphrase", "lay", "list", "compare", "conversation", "noisy", "answerable", "off_topic", "near_topic", "missing_detail", "false_premise")
+COLUMNS = ("recall_1", "recall_5", "answer_match", "right_paper_cited", "declined", "hedged")
+GROUPS = (
+    *("named", "paraphrase", "lay", "list", "compare", "count", "filter", "conversation", "noisy", "answerable"),
+    *("off_topic", "near_topic", "missing_detail", "false_premise"),
+)
 
 
 def main() -> None:
@@ -29,8 +34,8 @@ def main() -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("ASK_", "OPENAI_"))} | {"ASK_HOME": home}
         readme = OUTPUT.sub(lambda m: f"{m['before']}{printed(m['question'], environment)}{m['after']}", readme)
     if len(sys.argv) > 1:
-        results = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-        readme = EVAL.sub(lambda _: f"<!-- eval -->\n{table(results['summary'])}<!-- /eval -->", readme)
+        found = json.loads((Path(sys.argv[1]) / "summary.json").read_text(encoding="utf-8"))
+        readme = EVAL.sub(lambda _: f"<!-- eval -->\n{table(found['questions'])}<!-- /eval -->", readme)
     README.write_text(readme, encoding="utf-8")
 
 
@@ -41,11 +46,11 @@ def printed(question: str, environment: Mapping[str, str]) -> str:
 
 
 def table(summary: Sequence[Mapping[str, Any]]) -> str:
-    """The groups that the README shows, with a Markdown row a group and split."""
-    lines = ["| questions | half | n | " + " | ".join(heading for heading, _ in COLUMNS) + " |", "| --- | --- | --- |" + " --- |" * len(COLUMNS)]
+    """The groups that the README shows, with a Markdown row a group and half."""
+    lines = ["| questions | half | n | " + " | ".join(SHOWN[name].heading for name in COLUMNS) + " |", "| --- | --- | --- |" + " --- |" * len(COLUMNS)]
     for group in GROUPS:
         for entry in (e for e in summary if e["group"] == group and e["split"] != "both"):
-            values = ["" if entry[field] is None else f"{entry[field]:.2f}" for _, field in COLUMNS]
+            values = [f"{told['mean']:.2f}" if (told := entry["measures"].get(name)) else "" for name in COLUMNS]
             lines.append(f"| {group.replace('_', ' ')} | {entry['split']} | {entry['n']} | " + " | ".join(values) + " |")
     return "\n".join(lines) + "\n"
 

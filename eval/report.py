@@ -1,63 +1,141 @@
-"""The evaluation in a table: means by group of question and by split."""
+"""What a run found: its summary, the tables for a terminal, and the report as one HTML file and as Markdown.
+
+Questions, abstracts and answers may hold anything; they are escaped wherever they stand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from statistics import fmean, median
-from typing import Any
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
-from eval.runner import Row
+from eval import decline_metrics, retrieval_metrics
+from eval.comparison import Comparison
+from eval.failures import failures
+from eval.runs import Run
+from eval.sheets import Cell, Sheet, sheets
+from eval.sheets import changes as changes_sheet
+from eval.summary import SHOWN, STRESS, answers, summary
 
-#: Columns of the table: heading, field of the row.
-COLUMNS = (
-    ("R@1", "recall_1"),
-    ("R@5", "recall_5"),
-    ("MRR", "reciprocal_rank"),
-    ("match", "answer_match"),
-    ("cited", "right_paper_cited"),
-    ("cite P", "cited_precision"),
-    ("cite R", "cited_recall"),
-    ("support", "support_rate"),
-    ("declined", "declined"),
-)
-#: Plain-language wording ("a picture generator" for a diffusion model) is a stress set: shown, and kept out of the totals.
-STRESS = "lay"
+__all__ = ["changes", "html", "markdown", "summary", "tables"]
+
+#: What a terminal of 110 columns has no room for where answers are measured; the report has it.
+_WIDE = ("recall_10", "reciprocal_rank", "average_precision", "cited_recall", "support_rate", "faithful", "held_back", "plain")
+#: The risk of the first few answers hangs on one or two of them; the curve begins where this share is answered.
+LEAST_COVERAGE = 0.05
+#: Ranks in the plot of recall.
+DEPTH = 10
 
 
-def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """One entry a group and split, then the totals of answerable and unanswerable questions, each with its number and means."""
-    groups: list[tuple[str, Callable[[Row], bool]]] = [(g, lambda r, g=g: r.group == g) for g in sorted({r.group for r in rows})]  # type: ignore[misc]
-    groups += [
-        ("answerable", lambda r: r.wanted == "answered" and r.group != STRESS),
-        ("no answer", lambda r: r.wanted != "answered"),
+def tables(run: Run) -> list[Table]:
+    """The summary for a terminal of 110 columns: questions, then labelled claims."""
+    found = [e for e in summary(run.rows) if e["split"] != "both"]
+    answered = any("declined" in e["measures"] for e in found)
+    names = [n for n in SHOWN if any(n in e["measures"] for e in found) and not (answered and n in _WIDE)]
+    rows = [
+        [e["group"].replace("_", " "), e["split"], str(e["n"]), *(f"{e['measures'][n]['mean']:.3f}" if n in e["measures"] else "" for n in names)]
+        for e in found
     ]
-    out = []
-    for name, belongs in groups:
-        for split in ("dev", "test", "both"):
-            here = [r for r in rows if belongs(r) and split in (r.split, "both")]
-            if here:
-                out.append({"group": name, "split": split, "n": len(here), **{field: _mean(getattr(r, field) for r in here) for _, field in COLUMNS}})
-    return out
+    questions = Sheet("", "", "", ["questions", "half", "n", *(SHOWN[n].heading for n in names)], rows, words=2)
+    return [_table(s) for s in (questions, *(s for s in sheets(run) if s.id == "claims")) if s.rows]
 
 
-def table(entries: Iterable[dict[str, Any]], splits: Sequence[str] = ("dev", "test")) -> Table:
-    """The summary for a terminal."""
-    made = Table("group", "split", "n", *(heading for heading, _ in COLUMNS), box=None, pad_edge=False)
-    for e in entries:
-        if e["split"] in splits:
-            made.add_row(e["group"], e["split"], str(e["n"]), *("" if e[field] is None else f"{e[field]:.3f}" for _, field in COLUMNS))
+def changes(comparison: Comparison) -> Table:
+    """What changed, for a terminal."""
+    return _table(changes_sheet(comparison, {}))
+
+
+def _table(sheet: Sheet) -> Table:
+    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for n, heading in enumerate(sheet.headings):
+        made.add_column(heading, justify="left" if n < sheet.words else "right")
+    for row in sheet.rows:
+        # As a text of its own, in which brackets are no markup.
+        made.add_row(*(Text(_words(cell)) for cell in row))
     return made
 
 
-def latency(rows: Sequence[Row]) -> dict[str, float]:
-    """Milliseconds a question: median and 95th percentile."""
-    taken = sorted(r.milliseconds for r in rows)
-    return {"p50": round(median(taken), 1), "p95": round(taken[int(0.95 * (len(taken) - 1))], 1)}
+def html(run: Run, comparison: Comparison | None = None) -> str:
+    """The report as one HTML file that loads nothing."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    page = environment.get_template("report.html.j2")
+    return page.render(name=run.name, intro=_intro(run), sheets=sheets(run, comparison), plots=_plots(run), failures=failures(run))
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean of what applies."""
-    told = [v for v in values if v is not None]
-    return fmean(told) if told else None
+def markdown(run: Run, comparison: Comparison | None = None) -> str:
+    """The report as Markdown, without the plots."""
+    lines = [f"# {_literal(run.name)}", "", _literal(_intro(run))]
+    for sheet in sheets(run, comparison):
+        lines += ["", f"## {sheet.title}", "", *([_literal(sheet.note), ""] if sheet.note else [])]
+        lines += [*(f"- {_literal(what)}: {_literal('; '.join(listed))}" for what, listed in sheet.folds), *([""] if sheet.folds else [])]
+        lines += [_row(sheet.headings), "|" + " --- |" * sheet.words + " ---: |" * (len(sheet.headings) - sheet.words), *map(_row, sheet.rows)]
+    for way in failures(run):
+        lines += ["", f"## {way.what}: {len(way.worst)} of {way.n}", ""]
+        for f in way.worst:
+            found = "; ".join(name + " (right)" * right for name, right in f.found)
+            lines.append(f"- {_literal(f.row.question)} ({_literal(f.row.id)}, confidence {f.row.confidence:.2f})")
+            lines += [f"  - {label}: {_literal(text)}" for label, text in (("expected", f.expected), ("got", f.row.answer), ("found", found)) if text]
+    return "\n".join(lines) + "\n"
+
+
+def _intro(run: Run) -> str:
+    """What was run, in a line."""
+    counts = [f"{n} {what}" for n, what in ((len(run.rows), "questions"), (len(run.claims), "claims")) if n]
+    ended = str(run.about.get("finished") or "not finished")[:16].replace("T", " ")
+    return " · ".join([f"suite {run.about.get('suite')}", *counts, f"commit {run.about.get('commit') or 'unknown'}", ended])
+
+
+def _plots(run: Run) -> dict[str, list[tuple[str, str]]]:
+    """SVG and caption of the plots, by the table they stand with."""
+    # Matplotlib takes a second to import, which nothing but a report should wait for.
+    from eval import plots
+
+    drawn: dict[str, list[tuple[str, str]]] = {}
+    asked = answers(run.rows)
+    curves, chosen = {}, {}
+    for split in ("dev", "test"):
+        here = [r for r in asked if r.split == split]
+        given = [r for r in here if r.outcome == "answered"]
+        share = len(given) / len(here) if here else 0
+        curve = decline_metrics.risk_coverage([r.confidence for r in given], [r.measures["correct"] == 1 for r in given])
+        points = [(p.coverage * share, p.risk) for p in curve if p.coverage * share >= LEAST_COVERAGE]
+        wrong = [r.measures["correct"] == 0 for r in given if not r.hedged]
+        if points and wrong:
+            curves[split], chosen[split] = points, (len(wrong) / len(here), sum(wrong) / len(wrong))
+    if curves:
+        caption = "Risk and coverage: answering only from some confidence on. The line ends with all that is answered; the dot leaves out hedged answers."
+        drawn["confidence"] = [(plots.risk_coverage(curves, chosen), caption)]
+    if asked:
+        bins = decline_metrics.reliability([r.confidence for r in asked], [r.wanted == "answered" for r in asked])
+        caption = "Reliability: how often an abstract answers a question, by the confidence that one does. Larger dots stand for more questions."
+        drawn.setdefault("confidence", []).append((plots.reliability([(b.confidence, b.correct, b.n) for b in bins]), caption))
+    sought = [r for r in run.rows if r.gold and r.wanted == "answered"]
+    series = {name: [r for r in sought if (STRESS if r.group == STRESS else r.split) == name] for name in ("dev", "test", STRESS)}
+    recalls = {
+        name: [sum(retrieval_metrics.recall(r.ranked, r.gold, k) for r in rows) / len(rows) for k in range(1, DEPTH + 1)]
+        for name, rows in series.items()
+        if rows
+    }
+    if recalls:
+        drawn["groups"] = [(plots.recall(recalls), "Recall: the share of the right papers among the first k that were found.")]
+    if run.costs:
+        drawn["costs"] = [(plots.latency([c.milliseconds for c in run.costs]), "Latency. The slowest hundredth is in the last bar.")]
+    return drawn
+
+
+def _row(cells: Iterable[Cell]) -> str:
+    return "| " + " | ".join(_literal(_words(cell)) for cell in cells) + " |"
+
+
+def _words(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else f"{cell[0]} ({cell[1]})"
+
+
+def _literal(text: str) -> str:
+    """A text as Markdown that shows it as it is, on one line."""
+    return re.sub(r"([\\`*_\[\]|#~$<>&])", r"\\\1", " ".join(text.split()))

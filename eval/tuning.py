@@ -18,6 +18,7 @@ import click
 import numpy as np
 
 from eval import gold, runner
+from eval.runs import Row
 from rag import evidence, extractive
 from rag.assistant import Assistant, plain
 from rag.embeddings import LocalEmbedding
@@ -159,8 +160,8 @@ def _holds(sentences: Sequence[str], answers_: Sequence[str]) -> bool:
     return any(a.casefold() in said for a in answers_)
 
 
-def _mean(rows: Sequence[runner.Row], field: str) -> str:
-    return f"{fmean(getattr(r, field) for r in rows):.3f}"
+def _mean(rows: Sequence[Row], field: str) -> str:
+    return f"{fmean(r.measures[field] or 0.0 for r in rows):.3f}"
 
 
 def _lines(file: Path) -> Iterator[dict[str, str]]:

@@ -1,0 +1,180 @@
+"""A run of the eval suite: what is kept of it, and its folder.
+
+run.json       what was run, on what, with which settings and versions (and when)
+rows.jsonl     one question a line, with what is measured of its answer
+claims.jsonl   one labelled claim a line, with what the support check said
+costs.jsonl    one question a line: time and tokens, apart so that the rest of two runs is the same to the byte
+report.html, report.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from rag.errors import InputError
+
+Record = TypeVar("Record", "Row", "Claim", "Cost")
+#: What a run writes, and a run begun anew removes.
+FILES = ("run.json", "rows.jsonl", "claims.jsonl", "costs.jsonl", "summary.json", "report.html", "report.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question with what came back and what is measured of it; a measure is None where it does not apply.
+
+    `papers` and `gold` are the right papers, as "file position" and by id; `ranked` is what retrieval found, best first.
+    """
+
+    id: str
+    group: str
+    kind: str
+    split: str
+    question: str
+    standalone_question: str
+    expected: tuple[str, ...]
+    wanted: str
+    outcome: str
+    hedged: bool
+    confidence: float
+    answer: str
+    notices: tuple[str, ...]
+    papers: tuple[str, ...]
+    gold: tuple[str, ...]
+    ranked: tuple[str, ...]
+    cited: tuple[str, ...]
+    measures: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One labelled claim with the verdict of the support check. `kind` says in what way a false one is false.
+
+    `paper` is the one it cites, as "file position", or nothing where its text came with it.
+    """
+
+    id: str
+    paper: str
+    kind: str
+    split: str
+    claim: str
+    wanted: bool
+    supported: bool
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one question took; tokens where a language model reported them."""
+
+    id: str
+    milliseconds: float
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """A run as it lies in its folder. `about` is run.json."""
+
+    name: str
+    about: dict[str, Any]
+    rows: list[Row] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+
+    def add(self, folder: Path, rows: Iterable[Row], costs: Iterable[Cost]) -> None:
+        """Takes up answers and writes them at once, so that a run that is stopped goes on from there."""
+        rows, costs = list(rows), list(costs)
+        self.rows += rows
+        self.costs += costs
+        _append(folder / "rows.jsonl", rows)
+        _append(folder / "costs.jsonl", costs)
+
+    def claim(self, folder: Path, claims: Iterable[Claim]) -> None:
+        """Takes up verdicts on claims."""
+        claims = list(claims)
+        self.claims += claims
+        _append(folder / "claims.jsonl", claims)
+
+
+def begin(folder: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Run:
+    """A run in its folder: a new one, or the one that is there, to go on with where it was stopped.
+
+    Args:
+        about: what is to be run; what has to agree with what is there is `about["of"]`.
+        fresh: whether what is there is replaced.
+
+    Raises:
+        InputError: the folder holds a run of something else, or cannot be written.
+    """
+    if (folder / "run.json").exists() and not fresh:
+        run = load(folder)
+        changed = sorted(k for k in about["of"] if run.about["of"].get(k) != about["of"][k])
+        if changed:
+            raise InputError(f"{folder} holds a run that differs in {', '.join(changed)}.", "Give another --out, or --fresh to replace it.")
+        return run
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        write(folder, "run.json", about)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}.", "Give another --out.") from None
+    return Run(folder.name, dict(about))
+
+
+def finish(folder: Path, run: Run, order: Mapping[str, int]) -> None:
+    """Writes a run that is complete: its records in the order of their questions, each once, whatever way it came about."""
+    run.rows, run.claims, run.costs = _ordered(run.rows, order), _ordered(run.claims, order), _ordered(run.costs, order)
+    for name, records in (("rows", run.rows), ("claims", run.claims), ("costs", run.costs)):
+        whole = folder / f"{name}.jsonl.new"
+        _append(whole, records)  # beside the old one, which a stop in between would lose
+        whole.replace(folder / f"{name}.jsonl")
+    write(folder, "run.json", run.about)
+
+
+def load(folder: Path) -> Run:
+    """The run in a folder.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    try:
+        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        rows, claims, costs = _read(folder / "rows.jsonl", Row), _read(folder / "claims.jsonl", Claim), _read(folder / "costs.jsonl", Cost)
+    except (OSError, ValueError) as error:
+        why = type(error).__name__
+        raise InputError(f"{folder} holds no run that can be read ({why}).", "Give the folder that `python -m eval run --out` wrote.") from None
+    return Run(folder.name, about, rows, claims, costs)
+
+
+def write(folder: Path, name: str, content: object) -> None:
+    """Writes a JSON file, keys in the order given."""
+    (folder / name).write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _append(file: Path, records: Iterable[Row | Claim | Cost]) -> None:
+    with file.open("a", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(asdict(r), ensure_ascii=False) + "\n" for r in records)
+
+
+def _read(file: Path, kind: type[Record]) -> list[Record]:
+    """The records of a file; a last line that a stopped run left half written is taken out of it."""
+    if not file.exists():
+        return []
+    text = file.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        file.write_text(whole, encoding="utf-8")
+    record = TypeAdapter(kind)
+    return [record.validate_json(line) for line in whole.split("\n")[:-1]]
+
+
+def _ordered(records: Iterable[Record], order: Mapping[str, int]) -> list[Record]:
+    return sorted({r.id: r for r in records if r.id in order}.values(), key=lambda r: order[r.id])
