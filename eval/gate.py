@@ -76,7 +76,7 @@ def save(run: Run, why: str, path: Path = BASELINE) -> dict[str, Any]:
         "history": [*history, entry],
         "of": run.about["of"],
         "measures": GATED,
-        "values": {i: [m.get(name) for name in GATED] for i, m in found.items()},
+        "values": {i: [None if (v := m.get(name)) is None else int(v) if v in (0, 1) else v for name in GATED] for i, m in found.items()},
     }
     lines = ",\n".join(f" {json.dumps(i)}: {json.dumps(v)}" for i, v in baseline["values"].items())
     head = json.dumps({k: v for k, v in baseline.items() if k != "values"}, ensure_ascii=False, indent=1)
