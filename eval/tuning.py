@@ -1,8 +1,11 @@
-"""The measurements behind the tuning numbers: `python -m eval.tuning evidence|definitions|answers|support`.
+"""The measurements behind the tuning numbers: `python -m eval.tuning evidence|definitions|answers|lists|spelling|claims|support`.
 
 evidence  shares of single-paper gold questions whose answer stands in the first 1, 2, 3 sentences, by way of ranking
 definitions  how often the first sentence is a gold one where a question asks what something is
-answers   match, length and citation precision by number of sentences and papers (dev), and lists by their spread (dev and test)
+answers   match, length and citation precision by number of sentences and papers (dev)
+lists     precision and recall of the papers listed, by threshold, and how often a paper's line is the gold sentence
+spelling  which words of the gold questions are mended, and how many random slips are
+claims    SciFact's claims against their own abstracts: how many that are called supported or contradicted are
 support   claims accepted for their own abstract and for the nearest other one, by thresholds, on a folder in BEIR form
 """
 
@@ -10,24 +13,30 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
+from string import ascii_lowercase
 
 import click
 import numpy as np
 
 from eval import gold, runner
 from eval.runs import Row
-from rag import evidence, extractive
+from rag import evidence, extractive, topics
 from rag.assistant import Assistant, plain
+from rag.claims import weigh
 from rag.embeddings import LocalEmbedding
 from rag.evidence import EvidenceFinder, cut
-from rag.kinds import kind_of, topic_of
+from rag.kinds import is_foreign, topic_of
 from rag.lexical import LexicalIndex
-from rag.records import Origin, Paper
+from rag.records import Hit, Origin, Paper
 from rag.settings import Settings
-from rag.text import content_stems
+from rag.spelling import Vocabulary
+from rag.text import content_stems, stems
 
 #: Sentences of the best paper, least share of the best sentence's score, and spread of the papers, as in `rag/extractive.py`.
 FACT_SETTINGS = ((2, 0.0, 0.1), (3, 0.0, 0.1), (3, 0.3, 0.1), (3, 0.4, 0.1), (3, 0.5, 0.1), (3, 0.4, 0.2), (3, 0.4, 0.35))
@@ -104,21 +113,65 @@ def answers() -> None:
         setting = f"{extractive.SENTENCES_OF_TOP} {extractive.SENTENCE_SHARE} {extractive.PAPER_SPREAD}"
         length = fmean(len(r.answer) for r in rows)
         click.echo(f"{setting}: {_mean(rows, 'answer_match')} {length:.0f} {_mean(rows, 'cited_precision')} {_mean(rows, 'right_paper_cited')}")
-    lists = [i for i in items if kind_of(i.question) == "list"]
-    click.echo(f"lists, dev and test ({len(lists)}): spread: cited precision, cited recall")
-    for extractive.LIST_SPREAD in (0.3, 0.4, 0.45, 0.5, 0.6):
-        rows = runner.run(assistant, lists)
-        click.echo(f"{extractive.LIST_SPREAD}: {_mean(rows, 'cited_precision')} {_mean(rows, 'cited_recall')}")
 
+
+@main.command()
+def lists() -> None:
+    """Which papers a list names, and by which sentence."""
+    assistant = _assistant()
+    items = [i for i in gold.load() if i.outcome == "answered" and not i.conversation and i.kind in ("list", "count", "filter") and i.style != "noisy"]
+    click.echo("least mean share: cited precision, cited recall; dev, test")
+    for topics.ON_TOPIC_FROM in (0.6, 0.66, 0.7, 0.74):
+        rows = [runner.run(assistant, [i for i in items if i.split == split]) for split in ("dev", "test")]
+        click.echo(f"{topics.ON_TOPIC_FROM}: " + "   ".join(f"{_mean(r, 'cited_precision')} {_mean(r, 'cited_recall')} ({len(r)})" for r in rows))
+    topics.ON_TOPIC_FROM = 0.66
     papers = {(o.file, o.position): p for p in assistant.papers() for o in p.origins}
     click.echo("lists: contribution bonus: share of the right papers whose quote is the gold sentence, dev, test")
     for extractive.CONTRIBUTION_BONUS in (0.0, 0.2, 0.3, 0.35, 0.4, 0.5):
         right: dict[str, list[bool]] = {"dev": [], "test": []}
-        for item in lists:
+        for item in items:
             for paper in (papers[p] for p in item.papers):
                 quoted = extractive.contribution(assistant.finder.rank(topic_of(item.question), paper.text)).passage.text
                 right[item.split].append(any(e in quoted or quoted in e for e in item.evidence))
         click.echo(f"{extractive.CONTRIBUTION_BONUS}: {fmean(right['dev']):.2f} {fmean(right['test']):.2f}")
+
+
+@main.command()
+def spelling() -> None:
+    """What is mended in gold questions, and in a hundred of them with one random slip in one word."""
+    assistant = _assistant()
+    _, tokenizer = LocalEmbedding().load()
+    vocabulary = Vocabulary(assistant.papers(), {w for w in tokenizer.get_vocab() if w.isalpha()})
+    items = [i for i in gold.load() if not is_foreign(i.question)]
+    for item in items:
+        if changed := vocabulary.repair(item.question)[1]:
+            click.echo(f"{item.id}: {', '.join(f'{a} -> {b}' for a, b in changed)}")
+    chance, told = random.Random(0), Counter[str]()
+    asked = [i.question for i in items if i.style in ("named", "paraphrase")]
+    for question in chance.sample(asked, 100):
+        words = [w for w in re.finditer(r"[a-z]{6,}", question)]
+        if words:
+            word = chance.choice(words)
+            slip = _slip(word[0], chance)
+            read = dict(vocabulary.repair(question[: word.start()] + slip + question[word.end() :])[1]).get(slip, "")
+            told["right" if stems([read]) == stems([word[0]]) else "wrong" if read else "left"] += slip != word[0]
+    click.echo(dict(told))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, path_type=Path))
+def claims(folder: Path) -> None:
+    """Claims of SciFact in FOLDER, each against an abstract that supports or contradicts it."""
+    papers = {
+        r["id"]: Paper(r["id"], r["text"], (Origin("corpus", n),), title=r.get("title")) for n, r in enumerate(_lines(folder / "corpus.jsonl.gz"), start=1)
+    }
+    finder = EvidenceFinder(LexicalIndex(papers), LocalEmbedding())
+    pairs = {(e["claim"], e["doc_id"]): e["label"] for e in _lines(folder / "evidence_train.jsonl.gz") if e["doc_id"] in papers}
+    told: Counter[tuple[str, str]] = Counter()
+    for (claim, paper), label in pairs.items():
+        told[weigh(claim, [Hit(papers[paper], 1.0)], finder)[0].standing, label] += 1
+    for (standing, label), count in sorted(told.items()):
+        click.echo(f"{standing:14}{label:12}{count:5}")
 
 
 @main.command()
@@ -147,6 +200,13 @@ def support(folder: Path, queries: str, qrels: str, most: int) -> None:
         for coverage in (0.4, 0.5, 0.6):
             rates = [fmean(c >= closeness and v >= coverage for c, v in found) for found in (own, other)]
             click.echo(f"{closeness} {coverage}: {rates[0]:.2f} {rates[1]:.2f}")
+
+
+def _slip(word: str, chance: random.Random) -> str:
+    """A word with one letter inside it left out, put in, swapped with the next or changed."""
+    at, letter = chance.randrange(1, len(word) - 1), chance.choice(ascii_lowercase)
+    kept, rest = word[:at], word[at + 1 :]
+    return chance.choice((kept + rest, kept + letter + word[at:], kept + rest[0] + word[at] + rest[1:], kept + letter + rest))
 
 
 def _assistant() -> Assistant:

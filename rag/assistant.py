@@ -21,6 +21,7 @@ from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
 from rag.filters import parted
 from rag.followups import MEMORY, stand_alone
+from rag.kinds import is_foreign
 from rag.markup import plain
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import Sessions
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rag.llm import ChatModel
     from rag.query_engine import AbstractsQueryEngine
     from rag.retrieval import HybridRetriever
+    from rag.spelling import Vocabulary
     from rag.store import Store
 
 SEEDS = Path(__file__).resolve().parent.parent / "seeds"
@@ -68,27 +70,30 @@ class Assistant:
         filters: Filters | None = None,
         sources: int | None = None,
         mode: str | None = None,
+        infer_filters: bool = True,
     ) -> Generator[Event, None, None]:
         """Answers a question: `Progress` and, from a language model, unchecked `Delta` events, then the checked `Answer`.
 
         Args:
             question: as the user wrote it.
             history: the conversation so far, oldest first.
-            filters: which papers may be asked.
+            filters: which papers may be asked; each one given goes before what the question's words say.
             sources: most papers cited; the settings' number if not given.
             mode: `auto`, `extractive` or `llm`; the settings' if not given.
+            infer_filters: whether filters are taken out of the question's words ("at ICLR 2024", "but not federated").
 
         Raises:
             UsageError: the question is empty or too long.
             LLMError: mode is `llm` and the language model failed; in mode `auto` the answer is extractive and says so.
             StoreError, ModelFileError: the index or the local model cannot be used.
         """
-        from rag.query_engine import Request
+        from rag.query_engine import LISTED, Request
 
         question = clean_question(question)
         self._refresh()
         chosen = self.settings.model_copy(update={"mode": mode or self.settings.mode})
-        standalone = stand_alone(question, history, self._store.papers) if history else question
+        spelt, read_as = (question, ()) if is_foreign(question) else self._vocabulary.repair(question)
+        standalone = stand_alone(spelt, history, self._store.papers) if history else spelt
         request = Request(
             question,
             standalone,
@@ -97,6 +102,9 @@ class Assistant:
             self.settings.top_k,
             parted(filters or Filters()),
             fall_back=chosen.mode == "auto",
+            notices=tuple(f"Read “{written}” as “{meant}”." for written, meant in read_as),
+            listed=sources or max(self.settings.sources, LISTED),
+            infer=infer_filters,
         )
         yield from self.engine(chosen).stream(request)
 
@@ -223,10 +231,11 @@ class Assistant:
     def signals(self, question: str) -> Mapping[str, float]:
         """What the decision to decline is made from; for the eval suite."""
         from rag.answerable import signals
-        from rag.kinds import topic_of
+        from rag.reading import read
 
-        topic = topic_of(question)
-        return signals(topic, self._retriever.search(topic, self.settings.top_k), self.finder)
+        reading = read(question, self._store.papers.values(), Filters())
+        topic = reading.topic or question
+        return signals(topic, self._retriever.search(topic, self.settings.top_k, reading.filters), self.finder)
 
     def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
         """The LlamaIndex query engine over this collection.
@@ -274,6 +283,13 @@ class Assistant:
         return EvidenceFinder(self._lexical, self._embedder)
 
     @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        from rag.spelling import Vocabulary
+
+        _, tokenizer = self._embedder.load()
+        return Vocabulary(self._store.papers.values(), {w for w in tokenizer.get_vocab() if w.isalpha()})
+
+    @cached_property
     def _chat(self) -> ChatModel:
         from rag.llm import ChatModel
 
@@ -286,7 +302,7 @@ class Assistant:
 
     def _renew(self) -> None:
         """Drops what was built from the papers, after they have changed."""
-        for name in ("_lexical", "_retriever", "finder"):
+        for name in ("_lexical", "_retriever", "finder", "_vocabulary"):
             self.__dict__.pop(name, None)
 
 

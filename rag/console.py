@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from rag.records import Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source, Turn
+from rag.records import BULLETED, Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source, Turn
 from rag.terminal import one_line
 from rag.text import safe_for_terminal
 
@@ -56,7 +56,7 @@ def show_answer(answer: Answer, out: Console) -> None:
     """The answer, how it was made, and its numbered sources with their quotes."""
     if answer.standalone_question != answer.question:
         out.print(Text(f"Understood as: {one_line(answer.standalone_question)}", style="dim"))
-    if answer.kind != "fact" and answer.sentences:
+    if answer.kind in BULLETED and answer.sentences:
         if answer.lead:
             out.print(Text(one_line(answer.lead), style="yellow" if answer.hedged else "bold"))
         for sentence in answer.sentences:
@@ -172,7 +172,7 @@ def _footer(answer: Answer) -> str:
         by = f"declined by {one_line(answer.model)}" if answer.model else "declined without a language model"
     parts = [by, f"confidence {answer.confidence:.2f}"]
     if answer.filters.as_dict():
-        parts.append(", ".join(f"{k} {one_line(str(v))}" for k, v in answer.filters.as_dict().items()))
+        parts.append(", ".join(one_line(told) for told in answer.filters.told()))
     if answer.usage:
         parts.append(f"{answer.usage.prompt_tokens + answer.usage.completion_tokens:,} tokens")
     return f"— {' · '.join(parts)}"

@@ -1,7 +1,7 @@
 """An answer without a language model: the sentences that answer, quoted word for word, under a short frame.
 
-A fact is answered from the best paper, a list by one sentence a paper that is on the topic. Nothing is written beyond the
-frame (`lead`) and, in a list, the title of the paper before its quote.
+A fact is answered from the best paper, a list by one sentence a paper that is on the topic, a claim by the sentences that decide it. Nothing is
+written beyond the frame (`lead`) and, where several papers answer, the title of the paper before its quote.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag.citations import Numbering
-from rag.evidence import EvidenceFinder, quote
+from rag.claims import Weighed, weigh
+from rag.evidence import EvidenceFinder, cut, quote
+from rag.facets import FACETS, facet_in, shows
 from rag.markup import plain
-from rag.records import Evidence, Hit, Judgement, Kind, Sentence, Source
+from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Sentence, Source
 
 HEDGE = "The closest abstracts; they may not answer this:"
 # The numbers below: `python -m eval.tuning answers`.
@@ -25,11 +27,8 @@ SENTENCE_SHARE = 0.3
 #: 0.93 of the cited papers are right, 0.92 at 0.2 and 0.88 at 0.35, and the right one is cited as often.
 FACT_PAPERS = 2
 PAPER_SPREAD = 0.1
-#: A paper is on the topic of a list if its fused score lies at most this share of the best one's below it. Precision and recall of 31
-#: lists, dev and test together, since dev alone has 10: 0.79 and 0.61 at 0.3, 0.73 and 0.78 here, 0.66 and 0.82 at 0.6.
-LIST_SPREAD = 0.45
 #: In a list, added to a sentence that says what the paper does: a problem it starts from is no reason to read it. The quote is then the
-#: gold sentence for 0.74 of the right papers of dev lists (23) against 0.52 without, of test lists (46) for 0.65 against 0.61.
+#: gold sentence for 0.76 of the right papers of dev lists against 0.54 without, of test lists for 0.69 against 0.60 (`eval.tuning lists`).
 CONTRIBUTION_BONUS = 0.35
 _CONTRIBUTION = re.compile(
     r"\b(?:we|this (?:paper|work|study|article)|our)\b[^.]{0,60}\b(?:propos|introduc|present|develop|design|investigat|study|studies|explor|show|prov"
@@ -37,6 +36,14 @@ _CONTRIBUTION = re.compile(
     re.IGNORECASE,
 )
 _COUNT_WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
+UNDECIDED = "No abstract here clearly supports or contradicts this. The nearest says:"
+#: How a claim can stand, by one abstract and by several.
+_CLAIM_LEADS = {
+    "supported": ("One abstract supports this:", "The abstracts support this:"),
+    "contradicted": ("One abstract says otherwise:", "The abstracts say otherwise:"),
+    "both": ("", "The abstracts disagree; those that say otherwise come first:"),
+    "near": (UNDECIDED, UNDECIDED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,49 +55,89 @@ class Draft:
     sources: tuple[Source, ...]
 
 
-def compose(question: str, kind: Kind, hits: Sequence[Hit], finder: EvidenceFinder, judgement: Judgement, limit: int) -> Draft:
-    """Quotes what answers.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be answered from the papers found.
 
-    Args:
-        question: the stand-alone question.
-        kind: `list` gives one line a paper, `compare` a few sentences of each of the hits, `fact` the sentences that answer.
-        hits: retrieved papers, best first; at least one. For `compare` the sides alone.
-        finder: finds the sentences.
-        judgement: says how the answer is introduced.
-        limit: most papers cited.
+    `topic` is what the question is about (empty where it asks for all that meet its filters), `frame` a lead that is known already,
+    `searched` the number of papers looked through, `limit` the most papers cited, `code` whether papers with code were asked for.
     """
-    top = hits[0]
-    if judgement.outcome == "not_in_abstract":
+
+    topic: str
+    kind: Kind
+    judgement: Judgement
+    limit: int
+    searched: int = 0
+    frame: str = ""
+    code: bool = False
+
+
+def compose(task: Task, hits: Sequence[Hit], finder: EvidenceFinder) -> Draft:
+    """Quotes what answers, from hits that are best first, at least one: for a list those on the topic, for a comparison the sides."""
+    top, hedged = hits[0], task.judgement.hedged
+    if task.kind in ("paper", "metadata"):
+        most = 1 if task.kind == "metadata" else SENTENCES_OF_TOP
+        return _quoted(task.frame, [(top, about(_ranked(task.topic or top.paper.text, top, finder), most))], titles=False)
+    if task.judgement.outcome == "not_in_abstract":
         name = f"“{plain(top.paper.title)}”" if top.paper.title else f"The abstract of {top.paper.label}"
-        return _quoted(
-            f"{name} is here, but its abstract does not say this. The nearest it says:", [(top, _ranked(question, top, finder)[:1])], finder, titles=False
-        )
-    if kind == "list":
-        chosen = _on_topic(hits)[:limit]
-        count = _COUNT_WORDS[len(chosen)] if len(chosen) < len(_COUNT_WORDS) else str(len(chosen))
-        lead = f"{count} abstract{' is' if len(chosen) == 1 else 's are'} about this."
-        return _quoted(HEDGE if judgement.hedged else lead, [(h, [contribution(_ranked(question, h, finder))]) for h in chosen], finder, titles=True)
-    if kind == "compare":
-        sides = [(h, _side(_ranked(question, h, finder))) for h in hits[:limit]]
-        return _quoted(HEDGE if judgement.hedged else "Each from its own abstract:", sides, finder, titles=True)
-    near = [h for h in hits[:FACT_PAPERS] if h.score >= top.score * (1 - PAPER_SPREAD)][:limit]
-    return _quoted(
-        HEDGE if judgement.hedged else "", [(h, _best(_ranked(question, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], finder, titles=False
-    )
+        not_said = f"{name} is here, but its abstract does not say this. The nearest it says:"
+        lead = "No abstract here is clearly about this. The nearest says:" if task.kind in BY_PAPER else not_said
+        return _quoted(lead, [(top, _ranked(task.topic, top, finder)[:1])], titles=False)
+    if task.kind in BY_PAPER:
+        chosen = hits[: task.limit]
+        return _quoted(_list_lead(task, len(hits), len(chosen)), [(h, [_line(task, h, finder)]) for h in chosen], titles=True)
+    if task.kind == "compare":
+        sides = [(h, _side(_ranked(task.topic, h, finder))) for h in hits[: task.limit]]
+        lead = "Each from its own abstract:" if len(sides) > 1 else "From its own abstract:"
+        return _quoted(HEDGE if hedged else lead, sides, titles=True)
+    if task.kind == "claim":
+        return _checked(weigh(task.topic, hits, finder)[: task.limit])
+    near = [h for h in hits[:FACT_PAPERS] if h.score >= top.score * (1 - PAPER_SPREAD)][: task.limit]
+    return _quoted(HEDGE if hedged else "", [(h, _best(_ranked(task.topic, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], titles=False)
+
+
+def _list_lead(task: Task, total: int, shown: int) -> str:
+    """How many papers there are, in words, how surely, and how many of them are shown."""
+    number = _COUNT_WORDS[total] if total < len(_COUNT_WORDS) else str(total)
+    one = total == 1
+    cut = "" if shown == total else f" The first {shown}:"
+    of_all = task.kind == "count" and task.searched != total
+    papers = f"{number} of the {task.searched:,} abstracts" if of_all else f"{number} abstract{'' if one else 's'}"
+    fits, is_about = ("may fit", "may be about") if task.judgement.hedged else ("fits", "is about") if one else ("fit", "are about")
+    return f"{papers} {fits if task.kind == 'count' or not task.topic else is_about} this.{cut}"
+
+
+def _line(task: Task, hit: Hit, finder: EvidenceFinder) -> Evidence:
+    """The sentence that puts a paper on a list: one that shows what was asked for by set phrases, else what it does on the topic."""
+    ranked = _ranked(task.topic, hit, finder) if task.topic else [Evidence(p, 0.0) for p in cut(hit.paper.text, hit.paper.id)]
+    asked = facet_in(task.topic)
+    facet = asked[0] if asked else FACETS[0] if task.code and not task.topic else None
+    shown = [e for e in ranked if facet and shows(plain(e.passage.text), facet.name)]
+    return shown[0] if shown else contribution(ranked)
+
+
+def _checked(weighed: Sequence[Weighed]) -> Draft:
+    """A claim with the sentences that decide it, under a lead that says how it stands."""
+    standings = {w.standing for w in weighed}
+    how = "both" if len(standings) > 1 else next(iter(standings))
+    return _quoted(_CLAIM_LEADS[how][len(weighed) > 1], [(w.hit, [w.evidence]) for w in weighed], titles=False)
 
 
 def _ranked(question: str, hit: Hit, finder: EvidenceFinder) -> list[Evidence]:
     return finder.rank(question, hit.paper.text, hit.paper.id)
 
 
-def _on_topic(hits: Sequence[Hit]) -> list[Hit]:
-    """The papers that stand close enough to the best one by their fused score."""
-    return [h for h in hits if h.score >= hits[0].score * (1 - LIST_SPREAD)]
-
-
 def contribution(evidence: Sequence[Evidence]) -> Evidence:
     """The sentence that bears on the question and says what the paper does, of near equals the earlier."""
     return max(evidence, key=lambda e: (e.score + CONTRIBUTION_BONUS * bool(_CONTRIBUTION.search(plain(e.passage.text))), -e.passage.ordinal))
+
+
+def about(evidence: Sequence[Evidence], most: int) -> list[Evidence]:
+    """What a paper is: its contribution first, then what else it says of itself, in the order in which they stand."""
+    first = contribution(evidence)
+    after = [e for e in evidence if e.passage.ordinal > first.passage.ordinal]
+    rest = sorted(after, key=lambda e: (not _CONTRIBUTION.search(plain(e.passage.text)), -e.score, e.passage.ordinal))
+    return [first, *sorted(rest[: most - 1], key=lambda e: e.passage.ordinal)]
 
 
 def _side(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -105,12 +152,12 @@ def _best(evidence: Sequence[Evidence], most: int) -> list[Evidence]:
     return [worth[0], *sorted(worth[1:], key=lambda e: e.passage.ordinal)]
 
 
-def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], finder: EvidenceFinder, *, titles: bool) -> Draft:
+def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], *, titles: bool) -> Draft:
     """Sentences that are quotes, each citing its paper. A quote that another holds already is not said twice."""
     numbering = Numbering()
     sentences = []
     for hit, found in chosen:
-        passages = finder.passages(hit.paper.text)
+        passages = cut(hit.paper.text, hit.paper.id)
         said: list[tuple[int, int]] = []
         for one in found:
             if any(start <= one.passage.start and one.passage.end <= end for start, end in said):

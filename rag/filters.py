@@ -1,12 +1,35 @@
-"""Restrictions on the papers asked: venue, year, author."""
+"""Restrictions on the papers asked: venue, year, author, code, and what is left out."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+from rag.facets import facet_in, has_facet
+from rag.kinds import names_in
 from rag.records import Filters, Paper
-from rag.text import tokens
+from rag.text import stems, tokens
+
+#: Words that may be written otherwise in an abstract than in a question; a stem on the left is excluded under each on the right.
+SAME = {
+    "llm": ("llms?", "large language models?"),
+    "llms": ("llms?", "large language models?"),
+    "gnn": ("gnns?", "graph neural networks?"),
+    "gnns": ("gnns?", "graph neural networks?"),
+    "rl": ("rl", "reinforcement learning"),
+    "nerf": ("nerfs?", "neural radiance fields?"),
+    "nerfs": ("nerfs?", "neural radiance fields?"),
+    "vision": (r"visions?", r"images?", r"visual\w*", r"videos?"),
+    "images": (r"images?", r"visual\w*"),
+}
+
+
+#: A paper that does without the excluded thing ("without resource-intensive fine-tuning") is no paper about it.
+_DONE_WITHOUT = re.compile(r"\b(?:without|no|not|never|free of|avoid\w*|eliminat\w*|instead of|rather than|unlike)\b[^.,;]*$", re.IGNORECASE)
+#: Characters between such a word and the thing.
+REACH = 40
 
 
 def matches(paper: Paper, filters: Filters) -> bool:
@@ -15,6 +38,8 @@ def matches(paper: Paper, filters: Filters) -> bool:
         (filters.venue is None or (paper.venue or "").casefold() == filters.venue.casefold())
         and (filters.year is None or paper.year == filters.year)
         and (filters.author is None or any(_is_named(a, filters.author) for a in paper.authors))
+        and (not filters.code or has_facet(paper, "code"))
+        and not any(_is_about(paper, term) for term in filters.exclude)
     )
 
 
@@ -26,6 +51,54 @@ def parted(filters: Filters) -> Filters:
     return replace(filters, venue=found["venue"], year=int(found["year"]))
 
 
+def merged(given: Filters, read: Filters) -> Filters:
+    """The filters read out of a question, each given one in the place of its own."""
+    return Filters(given.venue or read.venue, given.year or read.year, given.author or read.author, given.exclude or read.exclude, given.code or read.code)
+
+
 def _is_named(author: str, wanted: str) -> bool:
     """Whether an author's name holds every word of a wanted one: "Han" is no part of "Zhang"."""
     return bool(tokens(wanted)) and set(tokens(wanted)) <= set(tokens(author))
+
+
+@lru_cache(maxsize=16384)  # asked of every paper, several times a question
+def _is_about(paper: Paper, term: str) -> bool:
+    """Whether a paper's venue, title or abstract holds an excluded term: a name as it is written, other words by their stems."""
+    if term.casefold() == (paper.venue or "").casefold():
+        return True
+    kind = facet_in(term, "survey", "position")
+    if kind and not kind[1]:
+        return has_facet(paper, kind[0].name)
+    word = next(iter(tokens(_british(term))), "")
+    # A paper without the beginning of the first word does not hold the term; that is seen a hundred times faster.
+    if word not in SAME and stems([word])[0][:4].rstrip("ie") not in f"{paper.title or ''} {paper.text}".casefold():
+        return False
+    wanted = set(stems([w for w in tokens(_british(term)) if w not in SAME]))
+    text = f"{paper.title or ''}. {paper.text}"
+    found = (m for m in _pattern(term).finditer(text) if not _DONE_WITHOUT.search(text, max(0, m.start() - REACH), m.start()))
+    return any(_is_name(term) or wanted <= set(stems(tokens(_british(m[0])))) for m in found)
+
+
+@lru_cache(maxsize=64)
+def _pattern(term: str) -> re.Pattern[str]:
+    """What an excluded term looks like in a text: its words one after another, each by its stem, or one of its other names."""
+    if _is_name(term):
+        return re.compile(rf"(?<![A-Za-z0-9]){re.escape(term)}(?![A-Za-z0-9])")
+    words: Sequence[str] = tokens(_british(term))
+    forms = [rf"(?:{'|'.join(SAME[w])})" if w in SAME else rf"{_spelt(s)}\w*" for w, s in zip(words, stems(words), strict=True)]
+    return re.compile(r"(?<![A-Za-z0-9])" + r"[\W_]+(?:\w+[\W_]+)?".join(forms), re.IGNORECASE)
+
+
+def _spelt(stem: str) -> str:
+    """A stem in British and American spelling; one in y may end in i."""
+    return re.sub(r"iz(?=$|at|ing)", "i[sz]", re.escape(stem.rstrip("ie") if len(stem) > 3 else stem))
+
+
+def _british(text: str) -> str:
+    """A text with the z of verbs, so that both spellings have one stem."""
+    return re.sub(r"(?<=[a-z]{3}i)s(?=(?:e[ds]?|ing|ation|ations|ers?)\b)", "z", text)
+
+
+def _is_name(term: str) -> bool:
+    """Whether an excluded term is one name, told by its shape."""
+    return names_in(term) == (term,) and term.casefold() not in SAME

@@ -39,11 +39,23 @@ Valid:   Heron trains a 7B model in 11 GB of memory [2].
 Invalid: Heron needs 11 GB of memory. It is therefore the best choice for small GPUs [2].
 (The first sentence has no number; abstract 2 does not say the second.)"""
 
+_SENTENCES = "Answer in one to three sentences."
+_LINES = (
+    "Name every paper above that fits the question and no other: one line a paper, the most fitting first. "
+    'Each line starts with "- ", is one sentence that says which paper it is (by name or title) and how it fits, and ends with its number.'
+)
 _SHAPE: dict[Kind, str] = {
-    "fact": "Answer in one to three sentences.",
+    "fact": _SENTENCES,
+    "why": "Give the reason in one to three sentences.",
+    "how": "Say how, step by step where it is told so, in one to three sentences.",
+    "definition": "Say what it is and what it is for, in one or two sentences.",
+    "claim": "Say in one or two sentences whether the abstracts support or contradict this, by what they say of it.",
+    "paper": "Say in two or three sentences what this paper contributes and finds.",
+    "metadata": _SENTENCES,
     "compare": "Say of each side what its own abstract says, in one or two sentences a side, then in one sentence how they differ, citing both.",
-    "list": "Name every paper above that fits the question and no other: one line a paper, the most fitting first. "
-    'Each line starts with "- ", is one sentence that says which paper it is (by name or title) and how it fits, and ends with its number.',
+    "list": _LINES,
+    "count": _LINES,
+    "keywords": _LINES,
 }
 
 
@@ -54,7 +66,7 @@ def answer_messages(question: str, papers: Sequence[Paper], texts: Sequence[str]
         question: the stand-alone question.
         papers: the papers to answer from; the model sees the first as [1].
         texts: the plain text of each paper's abstract, in the same order.
-        kind: `fact` asks for a few sentences, `list` for one line a paper, `compare` for each side and the difference.
+        kind: what form of answer is asked for: a few sentences, one line a paper for a list, each side and the difference for a comparison.
 
     Returns:
         A system and a user message, each with the keys `role` and `content`.

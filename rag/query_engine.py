@@ -1,6 +1,6 @@
 """The query engine: retrieve, judge, synthesise (by a language model or by quoting), verify. Streams events, the checked answer last.
 
-    question -> hits -> judgement -> llm: text live, then claims checked against their abstracts | extractive: quotes -> Answer
+    question -> reading -> hits -> judgement -> llm: text live, then claims checked against their abstracts | extractive: quotes -> Answer
 
 It is a LlamaIndex query engine: `query(question)` returns a Response whose metadata holds the whole `Answer` under "answer".
 """
@@ -17,29 +17,31 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rag import citations, extractive
-from rag.answerable import judge
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
-from rag.kinds import is_foreign, kind_of, names_in, topic_of
+from rag.finding import Found, Search
 from rag.llm import ChatModel
 from rag.markup import plain
-from rag.names import named_papers
 from rag.prompts import CANNOT_ANSWER, answer_messages
-from rag.records import Answer, Delta, Event, Filters, Hit, Judgement, Kind, Mode, Paper, Progress, Sentence, Source, Usage
+from rag.reading import Reading, read
+from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
-from rag.text import tokens
 
-#: Papers looked at for a list; the longest list that the seeds' gold questions want has fewer.
-LIST_PAPERS = 12
+#: Most papers of a list, unless the caller says how many sources; more could not be read. The longest gold list has 20.
+LISTED = 25
 #: Papers offered where nothing is about the question.
 NEAREST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question, ready to be answered. `fall_back` says whether a failing language model may be replaced by quotes."""
+    """One question, ready to be answered.
+
+    `fall_back` says whether a failing language model may be replaced by quotes, `infer` whether filters are read out of the question's words;
+    `listed` is the most papers of a list, `sources` of any other answer.
+    """
 
     question: str
     standalone_question: str
@@ -49,6 +51,8 @@ class Request:
     filters: Filters = field(default_factory=Filters)
     fall_back: bool = True
     notices: tuple[str, ...] = ()
+    listed: int = LISTED
+    infer: bool = True
 
 
 @dataclass(slots=True)
@@ -56,15 +60,18 @@ class _Run:
     """What is known of a question while it is being answered."""
 
     request: Request
-    kind: Kind
-    topic: str
-    hits: list[Hit]
-    judgement: Judgement
+    reading: Reading
+    found: Found
     notices: list[str]
     timings: dict[str, float]
     model: str | None = None
     usage: Usage | None = None
     last: float = field(default_factory=time.perf_counter)
+
+    @property
+    def most(self) -> int:
+        """Most papers that the answer may cite."""
+        return self.request.listed if self.found.kind in BY_PAPER else self.request.sources
 
     def clock(self, stage: str) -> None:
         """Books the time since the last call under a stage."""
@@ -94,22 +101,18 @@ class AbstractsQueryEngine(BaseQueryEngine):
             StoreError: the index cannot be read.
         """
         yield Progress("Searching")
-        kind, topic = kind_of(request.standalone_question), topic_of(request.standalone_question)
-        foreign = request.mode == "extractive" and is_foreign(request.standalone_question)
-        names = names_in(topic) if foreign else ()
-        topic = " ".join(names) or topic
-        run = _Run(request, kind, topic, [], Judgement("no_paper", 0.0, False), list(request.notices), {})
-        wanted = max(request.top_k, request.sources, LIST_PAPERS if run.kind == "list" else 0)
-        run.hits = self._retriever.search(run.topic, wanted, request.filters)
+        begun = time.perf_counter()
+        papers = self._store.papers
+        reading = read(request.standalone_question, papers.values(), request.filters, infer=request.infer)
+        found = Search(papers, self._retriever, self._finder).find(reading, max(request.top_k, request.sources), extractive=request.mode == "extractive")
+        run = _Run(request, reading, found, [*request.notices, *found.notices], {}, last=begun)
         run.clock("retrieve")
-        run.judgement = judge(run.topic, run.hits, self._finder)
-        if run.kind != "list":
-            self._set_sides(run)
-        if foreign:
-            self._by_names(run, names)
-        run.clock("judge")
+        left_out = [f"“{plain(h.paper.title or h.paper.label)}”" for h in found.hits[request.sources :]] if found.kind == "compare" else []
+        if left_out:
+            run.notices.append(f"Also named, but past the number of sources: {', '.join(left_out)}.")
         answer = None
-        if request.mode == "llm" and run.hits:
+        # What the metadata tell is no question to a model.
+        if request.mode == "llm" and found.hits and found.kind != "metadata":
             try:
                 answer = yield from self._written(run)
             except LLMError as error:
@@ -127,7 +130,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         question = query_bundle.query_str
         d = self._defaults
-        request = Request(question, question, d.mode, d.sources, d.top_k, d.filters, d.fall_back, d.notices)
+        request = replace(d, question=question, standalone_question=question)
         answer = next(e for e in self.stream(request) if isinstance(e, Answer))
         nodes = [to_node(Hit(s.paper, s.score)) for s in answer.sources]
         return Response(response=answer.text, source_nodes=nodes, metadata={"answer": answer})
@@ -141,11 +144,12 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def _written(self, run: _Run) -> Generator[Event, None, Answer | None]:
         """Has the language model write, and checks each sentence; nothing if the answer has no support at all."""
         assert self._chat is not None, "mode llm needs a chat model"
-        given = run.hits[: min(run.request.top_k, run.request.sources)] if run.kind != "compare" else run.hits[: run.request.sources]
+        found = run.found
+        given = found.hits[: run.request.sources if found.kind == "compare" else min(run.request.top_k, run.most)]
         yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
         papers = [h.paper for h in given]
         run.model = self._chat.model
-        with self._chat.stream(answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], run.kind)) as stream:
+        with self._chat.stream(answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], found.kind)) as stream:
             for piece in stream:
                 yield Delta(piece)
             text, run.usage = stream.text, stream.usage
@@ -165,54 +169,36 @@ class AbstractsQueryEngine(BaseQueryEngine):
             run.notices.append(f"Nothing that {self._chat.model} wrote is supported by the abstracts, so this answer quotes them instead.")
             run.model = None
             return None
-        judgement = replace(run.judgement, outcome="answered")
+        judgement = replace(found.judgement, outcome="answered")
         return self._answer(run, "llm", judgement, "", checked.sentences, checked.sources)
-
-    def _set_sides(self, run: _Run) -> None:
-        """Makes a question that names several papers a comparison of these, each of them read; a side is never left out silently."""
-        named = named_papers(run.topic, (p for p in self._store.papers.values() if matches(p, run.request.filters)))
-        if len(named) < 2:
-            return
-        scores = {h.paper.id: h for h in run.hits}
-        run.kind = "compare"
-        run.hits = [scores.get(p.id, Hit(p, 0.0)) for p in named]
-        left_out = [f"“{plain(h.paper.title or h.paper.label)}”" for h in run.hits[run.request.sources :]]
-        if left_out:
-            run.notices.append(f"Also named, but past the number of sources: {', '.join(left_out)}.")
-        if run.judgement.outcome != "answered":
-            run.judgement = replace(run.judgement, outcome="answered", hedged=True)
-
-    def _by_names(self, run: _Run, names: Sequence[str]) -> None:
-        """Hedges what was found for the names of a question in another language, if the first paper holds at least half of them."""
-        run.notices.append("Without a language model only English is understood; of this question nothing but its names could be matched.")
-        told = set(tokens(f"{run.hits[0].paper.title or ''} {run.hits[0].paper.text}")) if run.hits else set()
-        found = bool(names) and 2 * sum(set(tokens(name)) <= told for name in names) >= len(names)
-        # Names that match say little of what was asked, however near they are.
-        confidence = min(run.judgement.confidence, 0.5)
-        run.judgement = Judgement("answered" if found else "no_paper", confidence, hedged=found)
 
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""
-        if run.judgement.outcome == "no_paper":
+        if run.found.judgement.outcome == "no_paper":
             return self._nothing(run, "llm")
-        judgement = Judgement("not_in_abstract", run.judgement.confidence, False)
+        judgement = Judgement("not_in_abstract", run.found.judgement.confidence, False)
         return self._answer_from(run, "llm", judgement)
 
     def _quoted(self, run: _Run) -> Answer:
         """The extractive answer."""
-        if run.judgement.outcome == "no_paper":
+        if run.found.judgement.outcome == "no_paper":
             return self._nothing(run, "extractive")
-        return self._answer_from(run, "extractive", run.judgement)
+        return self._answer_from(run, "extractive", run.found.judgement)
 
     def _answer_from(self, run: _Run, mode: Mode, judgement: Judgement) -> Answer:
-        draft = extractive.compose(run.topic, run.kind, run.hits, self._finder, judgement, run.request.sources)
+        found = run.found
+        task = extractive.Task(found.topic, found.kind, judgement, run.most, found.searched, found.frame, run.reading.filters.code)
+        draft = extractive.compose(task, found.hits, self._finder)
         run.clock("quote")
+        # A claim that no sentence decides is answered with care, however near the sentence.
+        judgement = replace(judgement, hedged=judgement.hedged or draft.lead == extractive.UNDECIDED)
         return self._answer(run, mode, judgement, draft.lead, draft.sentences, draft.sources)
 
     def _nothing(self, run: _Run, mode: Mode) -> Answer:
         """The answer that nothing here is about the question: what was searched, and what is nearest."""
-        searched = searched_of([p for p in self._store.papers.values() if matches(p, run.request.filters)])
-        return self._answer(run, mode, run.judgement, f"No abstract here answers this. Searched: {searched}.", (), ())
+        searched = searched_of([p for p in self._store.papers.values() if matches(p, run.reading.filters)])
+        lead = run.found.frame or ("No abstract here addresses this." if run.found.kind == "claim" else "No abstract here answers this.")
+        return self._answer(run, mode, run.found.judgement, f"{lead} Searched: {searched}.", (), ())
 
     def _answer(self, run: _Run, mode: Mode, judgement: Judgement, lead: str, sentences: Sequence[Sentence], sources: Sequence[Source]) -> Answer:
         r = run.request
@@ -220,15 +206,15 @@ class AbstractsQueryEngine(BaseQueryEngine):
             question=r.question,
             standalone_question=r.standalone_question,
             mode=mode,
-            kind=run.kind,
+            kind=run.found.kind,
             outcome=judgement.outcome,
             confidence=judgement.confidence,
             hedged=judgement.hedged,
             lead=lead,
             sentences=tuple(sentences),
             sources=tuple(sources),
-            nearest=tuple(run.hits[:NEAREST]) if judgement.outcome == "no_paper" else (),
-            filters=r.filters,
+            nearest=tuple(run.found.hits[:NEAREST]) if judgement.outcome == "no_paper" else (),
+            filters=run.reading.filters,
             notices=tuple(dict.fromkeys(run.notices)),
             model=run.model if mode == "llm" else None,
             timings_ms=dict(run.timings),

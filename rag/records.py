@@ -13,7 +13,11 @@ from typing import Literal
 Mode = Literal["extractive", "llm"]
 Outcome = Literal["answered", "not_in_abstract", "no_paper"]
 Support = Literal["supported", "unsupported", "uncited"]
-Kind = Literal["fact", "list", "compare"]
+Kind = Literal["fact", "why", "how", "definition", "list", "count", "compare", "claim", "keywords", "paper", "metadata"]
+#: Kinds whose answer is one line a paper.
+BY_PAPER: frozenset[Kind] = frozenset(("list", "count", "keywords"))
+#: Kinds whose answer is read line by line.
+BULLETED: frozenset[Kind] = BY_PAPER | {"compare"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -122,15 +126,26 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Restrictions on the papers asked: each given one must match (venue and author without regard to case)."""
+    """Restrictions on the papers asked: each given one must match (venue and author without regard to case).
+
+    `exclude` holds words: a paper whose title or abstract has them is left out. `code` leaves only papers that say where their code is.
+    """
 
     venue: str | None = None
     year: int | None = None
     author: str | None = None
+    exclude: tuple[str, ...] = ()
+    code: bool = False
 
-    def as_dict(self) -> dict[str, str | int]:
+    def as_dict(self) -> dict[str, str | int | list[str]]:
         """Only the filters that are set."""
-        return {k: v for k, v in (("venue", self.venue), ("year", self.year), ("author", self.author)) if v is not None}
+        given = (("venue", self.venue), ("year", self.year), ("author", self.author), ("exclude", list(self.exclude) or None), ("code", self.code or None))
+        return {k: v for k, v in given if v is not None}
+
+    def told(self) -> list[str]:
+        """Each filter that is set, in words for a user."""
+        plain = [f"{name} {value}" for name, value in (("venue", self.venue), ("year", self.year), ("author", self.author)) if value is not None]
+        return plain + [f"without {term}" for term in self.exclude] + ["with code"] * self.code
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from rag.answerable import judge, signals
 from rag.assistant import Assistant
 from rag.embeddings import LocalEmbedding
 from rag.evidence import EvidenceFinder, cut, defines, quote
-from rag.kinds import is_foreign, kind_of, names_in, topic_of
+from rag.kinds import is_foreign, names_in
 from rag.lexical import LexicalIndex
 from rag.markup import plain
 from rag.records import Evidence
@@ -97,26 +97,6 @@ def test_a_fresh_collection_of_one_paper_cannot_answer(tmp_path: Path) -> None:
     assert own.ask("Which wine goes with fish?").outcome == "no_paper"
 
 
-KINDS = [
-    ("Which papers compress the KV cache?", "list", "compress the KV cache?"),
-    ("List all papers on diffusion models", "list", "diffusion models"),
-    ("How many abstracts release code?", "list", "release code?"),
-    ("Are there any papers about fairness?", "list", "fairness?"),
-    ("In which abstracts does a regret bound appear?", "list", "a regret bound appear?"),
-    ("Is there anything here about proteins?", "list", "proteins?"),
-    ("What does the paper say about cost?", "fact", "What does the paper say about cost?"),
-    ("What problem does the BiLLM paper solve?", "fact", "What problem does the BiLLM paper solve?"),
-    ("Which optimiser works best?", "fact", "Which optimiser works best?"),
-    ("What is LESS?", "fact", "What is LESS?"),
-    ("Which papers?", "list", "Which papers?"),
-]
-
-
-@pytest.mark.parametrize(("question", "kind", "topic"), KINDS, ids=[q for q, *_ in KINDS])
-def test_a_list_is_taken_for_a_fact_or_its_frame_for_its_topic(question: str, kind: str, topic: str) -> None:
-    assert (kind_of(question), topic_of(question)) == (kind, topic)
-
-
 LANGUAGES = [
     ("Wie komprimiert DMC den KV-Cache?", True, ("DMC", "KV-Cache")),
     ("¿Qué método usa AnyTool?", True, ("AnyTool",)),
@@ -191,5 +171,5 @@ def test_a_sentence_that_an_earlier_quote_holds_is_quoted_again() -> None:
     leaning = next(p for p in passages if p.text.startswith("It predicts"))
     hit = make_hit(make_paper(BRAIN))
     found = [Evidence(leaning, 0.9), Evidence(passages[leaning.ordinal - 1], 0.8)]
-    draft = extractive._quoted("", [(hit, found)], EvidenceFinder(LexicalIndex({}), LocalEmbedding()), titles=False)
+    draft = extractive._quoted("", [(hit, found)], titles=False)
     assert [s.text for s in draft.sentences] == [BRAIN[passages[leaning.ordinal - 1].start : leaning.end]]

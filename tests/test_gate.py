@@ -15,7 +15,7 @@ from eval import claims, experiment, gate, gold, runs
 from eval.__main__ import main
 from eval.comparison import compare
 from eval.experiment import Plan, carry_out
-from rag import citations, query_engine
+from rag import citations, finding
 from rag.citations import Numbering, Verdict
 from rag.errors import InputError
 from rag.records import Hit, Judgement, Quote
@@ -68,12 +68,12 @@ def _always_yes(patch: pytest.MonkeyPatch) -> None:
 
 
 def _never_declines(patch: pytest.MonkeyPatch) -> None:
-    judge = query_engine.judge
+    judge = finding.judge
 
     def broken(*args: Any) -> Judgement:
         return replace(judge(*args), outcome="answered", hedged=False)
 
-    patch.setattr(query_engine, "judge", broken)
+    patch.setattr(finding, "judge", broken)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rag.records import Answer, Outcome, Paper, Quote, Sentence, Source, Support
+from rag.records import BULLETED, Answer, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
 from ui.markup import Html, element, is_web_address, join, text
 
@@ -45,7 +45,7 @@ def answer(given: Answer, turn: int) -> Html:
     verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
     by_number = {source.n: source for source in given.sources}
     said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
-    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind != "fact" and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
+    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind in BULLETED and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
     return element(
         "article",
         element("p", verdict, class_="verdict") if verdict else None,
@@ -165,7 +165,7 @@ def _facts(given: Answer) -> list[str]:
     spent = sum(given.timings_ms.values())
     facts = [_mode(given.mode, given.model)]
     facts += [f"confidence {given.confidence:.0%}"] if given.outcome == "answered" else []  # it is that of an answer, not of a decline
-    facts += [f"{name} {value}" for name, value in given.filters.as_dict().items()]
+    facts += given.filters.told()
     facts += [_count(len(given.sources), "source")] if given.sources else []
     facts += [f"{spent:.0f} ms" if spent < 1000 else f"{spent / 1000:.1f} s"] if given.timings_ms else []
     facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []

@@ -1,0 +1,74 @@
+"""A question read: what kind of answer it wants, what it is about, which papers it may be answered from, and which papers it points at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from rag.filters import matches, merged
+from rag.kinds import is_foreign, kind_of, topic_of
+from rag.links import Link, link_in, titled
+from rag.names import named_papers
+from rag.records import BY_PAPER, Filters, Kind, Paper
+from rag.restrictions import taken
+from rag.text import content_stems
+
+#: Words that are left of "Which ICLR papers are there?" once its filters are taken out; they are no topic.
+_NO_TOPIC = frozenset(
+    content_stems("which what papers paper abstracts abstract articles publications list show name give find all any many number collection publish written")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read out of a question.
+
+    `topic` is what is looked for: the question without its frame, filters and links, empty where only filters are left. `pointed` are the
+    papers that it means by title, link or name alone; `link` is a link that it holds, which may lead to no paper.
+    """
+
+    question: str
+    kind: Kind
+    topic: str
+    filters: Filters
+    pointed: tuple[Paper, ...] = ()
+    link: Link | None = None
+
+
+def read(question: str, papers: Collection[Paper], given: Filters, *, infer: bool = True) -> Reading:
+    """Reads a stand-alone question.
+
+    Args:
+        question: as asked, its spelling repaired.
+        papers: of the collection.
+        given: filters that the caller gave; each of them goes before what the question's words say.
+        infer: whether filters are taken out of the words at all.
+    """
+    link = link_in(question, papers)
+    asked = link.rest if link else question
+    if link and not content_stems(asked):
+        return Reading(question, "paper", "", given, link.papers, link)
+    title = titled(asked, papers)
+    if title:
+        return Reading(question, "paper", asked, given, (title,), link)
+    kind = kind_of(asked)
+    rest, filters = (asked, given)
+    if infer and not is_foreign(asked):
+        rest, found = taken(asked, papers)
+        filters = merged(given, found)
+    topic = topic_of(rest)
+    if kind in BY_PAPER and not set(content_stems(topic)) - _NO_TOPIC:
+        topic = ""
+    named: tuple[Paper, ...] = ()
+    if topic and kind not in ("list", "count"):
+        named = tuple(named_papers(topic, (p for p in (link.papers if link and link.papers else papers) if matches(p, filters))))
+    if kind == "keywords" and named and _only_names(topic, named):
+        kind = "paper" if len(named) == 1 else "list"
+    if kind == "keywords" and (filters.author or filters.venue or filters.code or filters.exclude):
+        kind = "list"
+    return Reading(question, kind, topic, filters, link.papers if link and link.papers else named, link)
+
+
+def _only_names(topic: str, named: Collection[Paper]) -> bool:
+    """Whether words alone are nothing but names of papers: all of them stand in the titles or are one name."""
+    return set(content_stems(topic)) <= {s for p in named for s in content_stems(p.title or "")} or len(topic.split()) == 1

@@ -1,0 +1,187 @@
+"""Each kind of question answered as that kind, on the bundled abstracts, without a language model."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.assistant import Assistant
+from rag.claims import agrees, opposes
+from rag.records import Answer, Filters
+
+
+def titles(answer: Answer) -> list[str]:
+    return [s.paper.title or "" for s in answer.sources]
+
+
+def named(answer: Answer, *heads: str) -> bool:
+    """Whether the sources are papers with these heads of titles, and no others."""
+    return len(answer.sources) == len(heads) and all(any(h in t for t in titles(answer)) for h in heads)
+
+
+def test_a_count_is_not_told_or_its_papers_are_not_shown(assistant: Assistant) -> None:
+    code = assistant.ask("How many abstracts give a GitHub link?")
+    assert (code.kind, code.outcome, code.filters) == ("count", "answered", Filters(code=True))
+    assert code.lead.startswith("20 ")
+    assert len(code.sources) == len(code.sentences) == 20
+    assert all("github" in s.text for s in code.sentences), "each is shown by the words of its link"
+    positions = assistant.ask("How many position papers are there?")
+    assert positions.lead.startswith("Four of the 95 abstracts")
+    assert all("Position" in t for t in titles(positions))
+    assert assistant.ask("Which survey papers are there?").outcome == "no_paper"
+
+
+def test_a_list_is_cut_without_a_word(assistant: Assistant) -> None:
+    answer = assistant.ask("Which ICLR papers are there?")
+    assert answer.filters == Filters(venue="ICLR")
+    assert answer.lead == "38 abstracts fit this. The first 25:"
+    assert {s.paper.venue for s in answer.sources} == {"ICLR"}
+    assert len(answer.sources) == 25
+
+
+LISTS = [
+    ("Which papers have to do with LoRA?", ("DiNADO", "Batched Low-Rank"), "a name"),
+    ("Which papers test on Meta-World?", ("Convolution Injector", "FuRL"), "a name that is written in two ways"),
+    ("Which papers are about federated learning, but not about fairness?", ("COALA",), "what is left out"),
+    ("List the papers on KV cache compression other than DMC.", ("LESS", "Model Tells You"), "a method that is left out"),
+    ("Which ICLR papers compress the KV cache?", ("Model Tells You",), "a venue"),
+    ("papers by Mingming Gong", ("Interventional Fairness", "Variational Framework"), "an author and no topic"),
+    ("Adversarial attack papers with code on GitHub", ("IOI", "Black-box Adversarial"), "code"),
+    ("What is known about adversarial attacks?", ("Manifold Integrated Gradients", "IOI", "Black-box Adversarial"), "a survey"),
+    ("Which papers introduce a benchmark or an evaluation framework?", ("SmartPlay", "AnyTool", "COALA", "ValUES", "ExeDec"), "set phrases"),
+]
+
+
+@pytest.mark.parametrize(("question", "heads", "why"), LISTS, ids=[w for *_, w in LISTS])
+def test_a_list_misses_a_paper_or_names_another(assistant: Assistant, question: str, heads: tuple[str, ...], why: str) -> None:
+    answer = assistant.ask(question)
+    assert (answer.kind, answer.outcome) == ("list", "answered"), why
+    assert named(answer, *heads), titles(answer)
+
+
+def test_filters_cannot_be_taken_off_again(assistant: Assistant) -> None:
+    question = "Which ICML papers compress the KV cache?"
+    assert assistant.ask(question, infer_filters=False).filters == Filters()
+    given = assistant.ask(question, filters=Filters(venue="ICLR"))
+    assert given.filters == Filters(venue="ICLR")
+    assert {s.paper.venue for s in given.sources} == {"ICLR"}
+    excluded = assistant.ask("Which papers are about fairness, except those on federated learning?").filters
+    assert excluded.as_dict() == {"exclude": ["federated learning"]}
+
+
+def test_a_comparison_by_description_lacks_a_side(assistant: Assistant) -> None:
+    answer = assistant.ask("What do the 1-bit scheme for LLMs and the broad evaluation of quantized LLMs each quantize?")
+    assert answer.kind == "compare"
+    assert named(answer, "BiLLM", "Evaluating Quantized")
+    weather = assistant.ask("How do the two weather papers differ in what their neural network is built on?")
+    assert named(weather, "DiffDA", "ClimODE")
+
+
+def test_a_side_that_is_not_here_is_left_out_silently(assistant: Assistant) -> None:
+    answer = assistant.ask("LESS versus FlashAttention: which needs less memory?")
+    assert named(answer, "LESS")
+    assert "No abstract here is about “FlashAttention”." in answer.notices
+
+
+def test_what_one_paper_compares_itself_with_becomes_a_side(assistant: Assistant) -> None:
+    assert assistant.ask("How does LAF compare with fully supervised baselines when only some labels are available?").kind == "fact"
+
+
+CLAIMS = [
+    ("Using the ReLU activation function has a negligible impact on convergence and performance", "supports", "negligible impact on convergence"),
+    ("Is it true that FastGen requires resource-intensive fine-tuning?", "says otherwise", "without resource-intensive fine-tuning"),
+    ("Is it true that ReLU hurts the performance of LLMs?", "clearly supports or contradicts", "ReLU"),
+]
+
+
+@pytest.mark.parametrize(("claim", "lead", "quoted"), CLAIMS, ids=[lead for _, lead, _ in CLAIMS])
+def test_a_claim_is_confirmed_whatever_the_abstracts_say(assistant: Assistant, claim: str, lead: str, quoted: str) -> None:
+    answer = assistant.ask(claim)
+    assert (answer.kind, answer.outcome) == ("claim", "answered")
+    assert lead in answer.lead
+    assert quoted in answer.sentences[0].text
+    assert answer.hedged == ("clearly" in lead), "what is not decided is marked as that"
+
+
+def test_a_claim_about_nothing_here_is_decided(assistant: Assistant) -> None:
+    answer = assistant.ask("Is it true that zebra stripes repel horseflies?")
+    assert answer.outcome == "no_paper"
+    assert answer.lead.startswith("No abstract here addresses this.")
+
+
+OPPOSED = [
+    ("Pruning increases the memory use of the cache", "We show that pruning reduces the memory use of the cache.", "opposite"),
+    ("The method improves accuracy on ImageNet", "The method does not improve accuracy on ImageNet.", "negation"),
+    ("DMC needs retraining", "DMC works without retraining.", "negation"),
+    ("DMC needs no retraining", "DMC requires retraining on the original data.", "negation"),
+    ("AnyTool does not need training of modules", "AnyTool calls GPT-4, eliminating the need for training modules.", ""),
+    ("FastGen needs retraining", "FastGen is deployed without resource-intensive fine-tuning or re-training.", "negation"),
+    ("BiLLM reaches 2.5 bits", "BiLLM reaches 8.41 perplexity with only 1.08-bit weights.", "number"),
+    ("Pruning reduces memory", "We investigate whether pruning does not reduce memory.", ""),
+    ("Pruning reduces memory", "Pruning reduces memory, and accuracy increases.", ""),
+    ("Training takes 17 hours", "It has 17 layers and runs 3 epochs.", ""),
+]
+
+
+@pytest.mark.parametrize(("claim", "sentence", "how"), OPPOSED, ids=[c for c, *_ in OPPOSED])
+def test_a_contradiction_is_missed_or_invented(claim: str, sentence: str, how: str) -> None:
+    assert opposes(claim, sentence) == how
+    assert not (how and how != "number" and agrees(claim, sentence))
+
+
+POINTERS = [
+    ("https://openreview.net/forum?id=qOl2WWOqFg", "BiLLM", "a link"),
+    ("qOl2WWOqFg", "BiLLM", "a bare id"),
+    ("arXiv:2404.03830", "BiSHop", "an arXiv id that the abstract gives"),
+    ("Random features models: a way to study the success of naive imputation", "Random features", "a title"),
+    ("BrainLM", "BrainLM", "a name alone"),
+]
+
+
+@pytest.mark.parametrize(("pointer", "title", "why"), POINTERS, ids=[w for *_, w in POINTERS])
+def test_a_paper_that_is_pointed_at_is_not_shown(assistant: Assistant, pointer: str, title: str, why: str) -> None:
+    answer = assistant.ask(pointer)
+    assert (answer.kind, answer.outcome) == ("paper", "answered"), why
+    assert len(answer.sources) == 1
+    assert title in titles(answer)[0]
+    assert title in answer.lead
+
+
+def test_an_unknown_link_is_answered_from_some_paper(assistant: Assistant) -> None:
+    answer = assistant.ask("https://arxiv.org/abs/1706.03762")
+    assert (answer.kind, answer.outcome, answer.sources) == ("paper", "no_paper", ())
+    assert "No paper here has the link “https://arxiv.org/abs/1706.03762”." in answer.text
+
+
+def test_a_question_about_a_linked_paper_is_answered_from_another(assistant: Assistant) -> None:
+    answer = assistant.ask("What perplexity does https://openreview.net/forum?id=qOl2WWOqFg reach on LLaMA2-70B?")
+    assert named(answer, "BiLLM")
+    assert "8.41" in answer.text
+
+
+METADATA = [
+    ("Who wrote BiLLM?", "Wei Huang"),
+    ("Who are the authors of the paper BrainLM?", "Josue Ortega Caro"),
+    ("Where was BiLLM published?", "ICML 2024"),
+    ("Link to BiLLM", "https://openreview.net/forum?id=qOl2WWOqFg"),
+]
+
+
+@pytest.mark.parametrize(("question", "told"), METADATA, ids=[q for q, _ in METADATA])
+def test_what_is_listed_of_a_paper_is_not_told(assistant: Assistant, question: str, told: str) -> None:
+    answer = assistant.ask(question)
+    assert (answer.kind, answer.outcome) == ("metadata", "answered")
+    assert told in answer.lead
+    assert answer.sentences[0].citations == (1,)
+
+
+def test_an_author_of_nothing_here_is_made_up(assistant: Assistant) -> None:
+    assert assistant.ask("Who wrote the novel Middlemarch?").outcome == "no_paper"
+
+
+def test_a_misspelt_question_finds_nothing_or_is_mended_silently(assistant: Assistant) -> None:
+    answer = assistant.ask("how many capabilties of an agent do the gamse in SmrtPlay chalenge?")
+    assert "SmartPlay" in titles(answer)[0]
+    assert "Read “SmrtPlay” as “SmartPlay”." in answer.notices
+    assert "SmartPlay" in answer.standalone_question
+    assert "SmrtPlay" in answer.question
+    assert not assistant.ask("What is QLoRA?").notices

@@ -1,0 +1,226 @@
+"""The kind of a question and what it is about; filters, links, sides and misspelt words read out of it. No model is run."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.facets import facet_in, has_facet
+from rag.filters import matches, merged
+from rag.kinds import kind_of, topic_of
+from rag.links import link_in, titled
+from rag.reading import read
+from rag.records import Filters, Kind
+from rag.restrictions import taken
+from rag.sides import sides_in, two_of
+from rag.spelling import Vocabulary
+from tests.conftest import make_paper
+
+KINDS: list[tuple[str, Kind, str]] = [
+    ("Which papers compress the KV cache?", "list", "compress the KV cache?"),
+    ("List all papers on diffusion models", "list", "diffusion models"),
+    ("What is known about adversarial attacks?", "list", "adversarial attacks?"),
+    ("Are there any papers about fairness?", "list", "fairness?"),
+    ("In which abstracts does a regret bound appear?", "list", "a regret bound appear?"),
+    ("Is there anything here about proteins?", "list", "proteins?"),
+    ("Papers on quantization", "list", "quantization"),
+    ("Which papers deal with privacy?", "list", "privacy?"),
+    ("Which papers?", "list", "Which papers?"),
+    ("How many abstracts release code?", "count", "release code?"),
+    ("How many position papers are there?", "count", "position"),
+    ("What does the paper say about cost?", "fact", "What does the paper say about cost?"),
+    ("What problem does the BiLLM paper solve?", "fact", "What problem does the BiLLM paper solve?"),
+    ("Which optimiser works best?", "fact", "Which optimiser works best?"),
+    ("How many layers does it have?", "fact", "How many layers does it have?"),
+    ("Does DMC outperform H2O?", "fact", "Does DMC outperform H2O?"),
+    ("What does FLoRA allow each example in a minibatch to have?", "fact", "What does FLoRA allow each example in a minibatch to have?"),
+    ("What is LESS?", "definition", "What is LESS?"),
+    ("Explain BiSHop.", "definition", "Explain BiSHop."),
+    ("Why do LLMs hallucinate?", "why", "Why do LLMs hallucinate?"),
+    ("How does TENG solve PDEs?", "how", "How does TENG solve PDEs?"),
+    ("LESS versus FastGen: which needs training?", "compare", "LESS versus FastGen: which needs training?"),
+    ("Do DMC and FastGen each need more training?", "compare", "Do DMC and FastGen each need more training?"),
+    ("Is it true that ReLU hurts LLMs?", "claim", "ReLU hurts LLMs?"),
+    ("ReLU hurts LLM accuracy", "claim", "ReLU hurts LLM accuracy"),
+    ("kv cache compression llm", "keywords", "kv cache compression llm"),
+    ("Who wrote BiLLM?", "metadata", "Who wrote BiLLM?"),
+    ("Where was BiLLM published?", "metadata", "Where was BiLLM published?"),
+]
+
+
+@pytest.mark.parametrize(("question", "kind", "topic"), KINDS, ids=[q for q, *_ in KINDS])
+def test_a_question_is_taken_for_another_kind_or_its_frame_for_its_topic(question: str, kind: Kind, topic: str) -> None:
+    assert (kind_of(question), topic_of(question)) == (kind, topic)
+
+
+def test_the_background_of_a_long_question_decides_its_kind() -> None:
+    background = "We list all the papers on memory that we know, and compare their caches with ours, but nobody here can agree on what to buy for the lab. " * 2
+    assert kind_of(f"{background}Why does eviction lose accuracy on long documents?") == "why"
+
+
+HAN = make_paper("We cut the cache.", title="Adaptive Cache", authors=("Jiawei Han", "Rebecca Willett"), venue="ICLR", year=2024)
+FEDERATED = make_paper("We study federated learning of images. Code is at https://github.com/a/b.", authors=("Long, Mei",), venue="ICML", year=2024)
+PAPERS = (HAN, FEDERATED)
+TAKEN: list[tuple[str, str, Filters]] = [
+    ("Which papers at ICLR 2024 cut caches?", "Which papers cut caches?", Filters(venue="ICLR", year=2024)),
+    ("Which icml papers cut caches?", "Which papers cut caches?", Filters(venue="ICML")),
+    ("Which ICLR and ICML papers cut caches?", "Which ICLR and ICML papers cut caches?", Filters()),
+    ("papers by Jiawei Han on caches", "papers on caches", Filters(author="Jiawei Han")),
+    ("papers by han", "papers", Filters(author="han")),
+    ("Willett's papers", "papers", Filters(author="Willett")),
+    ("Which papers are driven by Attention?", "Which papers are driven by Attention?", Filters()),
+    ("Which papers of 2024 cut caches?", "Which papers cut caches?", Filters(year=2024)),
+    ("Caching papers with code on GitHub", "Caching papers", Filters(code=True)),
+    ("Which papers are about code generation?", "Which papers are about code generation?", Filters()),
+    ("Which papers cut caches, but not federated?", "Which papers cut caches?", Filters(exclude=("federated",))),
+    ("Papers on caches except survey papers", "Papers on caches", Filters(exclude=("survey",))),
+    ("Which papers cut caches without using diffusion or GANs?", "Which papers cut caches?", Filters(exclude=("diffusion", "GANs"))),
+    ("Which papers cut caches but don't use LLMs?", "Which papers cut caches?", Filters(exclude=("LLMs",))),
+    ("Which method other than BiLLM binarizes weights?", "Which method binarizes weights?", Filters(exclude=("BiLLM",))),
+    ("Which method works without retraining?", "Which method works without retraining?", Filters()),
+    ("Which weights are not updated?", "Which weights are not updated?", Filters()),
+]
+
+
+@pytest.mark.parametrize(("question", "rest", "filters"), TAKEN, ids=[q for q, *_ in TAKEN])
+def test_a_filter_is_missed_or_made_of_the_topic(question: str, rest: str, filters: Filters) -> None:
+    assert taken(question, PAPERS) == (rest, filters)
+
+
+def test_what_a_caller_gives_is_overruled_by_words_or_words_are_read_against_his_will() -> None:
+    question = "Which ICLR papers cut caches, but not federated?"
+    assert read(question, PAPERS, Filters(venue="ICML")).filters == Filters(venue="ICML", exclude=("federated",))
+    assert read(question, PAPERS, Filters(), infer=False).filters == Filters()
+    assert merged(Filters(year=2020), Filters(year=2024, code=True)) == Filters(year=2020, code=True)
+
+
+@pytest.mark.parametrize(
+    ("term", "kept"),
+    [
+        ("federated", False),
+        ("federation", False),
+        ("fed", True),
+        ("cod", True),
+        ("images", False),
+        ("ICML", False),
+        ("survey", True),
+        ("vision", False),
+        ("Learning", False),
+    ],
+)
+def test_an_excluded_word_lets_its_papers_through_or_takes_others_out(term: str, kept: bool) -> None:
+    assert matches(FEDERATED, Filters(exclude=(term,))) is kept
+    assert matches(HAN, Filters(exclude=(term,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("Code is available at https://github.com/a/b.", True),
+        ("The source code is publicly available.", True),
+        ("We will release our code and kernels.", False),
+        ("We study code generation with language models that are available.", False),
+    ],
+)
+def test_a_promise_of_code_counts_as_code(text: str, has: bool) -> None:
+    assert has_facet(make_paper(text), "code") is has
+
+
+@pytest.mark.parametrize(
+    ("phrase", "name"),
+    [
+        ("survey papers on caches", "survey"),
+        ("position", "position"),
+        ("release code", "code"),
+        ("propose a benchmark for agents", "benchmark"),
+        ("position embeddings", None),
+        ("peer review bias", None),
+        ("code generation", None),
+        ("reach a better score on every benchmark", None),
+    ],
+)
+def test_a_topic_is_taken_for_a_set_phrase(phrase: str, name: str | None) -> None:
+    found = facet_in(phrase)
+    assert (found[0].name if found else None) == name
+
+
+LINKED = make_paper(
+    "We propose BiSHop. It is on arXiv (https://arxiv.org/abs/2404.03830).", title="BiSHop for tables", url="https://openreview.net/forum?id=qOl2WWOqFg"
+)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://openreview.net/forum?id=qOl2WWOqFg",
+        "openreview.net/pdf?id=qOl2WWOqFg",
+        "qOl2WWOqFg",
+        "https://arxiv.org/pdf/2404.03830v2",
+        "arXiv:2404.03830",
+        "2404.03830",
+    ],
+)
+def test_a_link_does_not_lead_to_its_paper(link: str) -> None:
+    reading = read(link, (HAN, LINKED), Filters())
+    assert (reading.kind, reading.pointed) == ("paper", (LINKED,))
+
+
+def test_a_link_leads_to_another_paper_or_a_word_is_taken_for_one() -> None:
+    unknown = read("https://doi.org/10.1145/3292500.3330701", (HAN, LINKED), Filters())
+    assert (unknown.kind, unknown.pointed) == ("paper", ())
+    assert link_in("transformers", (HAN, LINKED)) is None
+    assert link_in("It reached 2024.5 points", (HAN, LINKED)) is None
+    asked = read("What does https://openreview.net/forum?id=qOl2WWOqFg propose for tables?", (HAN, LINKED), Filters())
+    assert (asked.kind, asked.pointed, asked.topic) == ("fact", (LINKED,), "What does propose for tables?")
+
+
+def test_a_title_pasted_whole_is_not_known() -> None:
+    assert titled("bishop FOR tables.", (HAN, LINKED)) == LINKED
+    assert titled("BiSHop", (HAN, LINKED)) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("LESS versus FastGen: what happens to tokens?", ("LESS", "FastGen")),
+        ("Compare AlphaFlow with discrete walk-jump sampling: how are proteins made?", ("AlphaFlow", "discrete walk-jump sampling")),
+        ("What is the difference between BiSHop and CARTE?", ("BiSHop", "CARTE")),
+        ("How do TROVE and ExeDec differ in their programs?", ("TROVE", "ExeDec")),
+        ("How does LAF compare with fully supervised baselines?", ()),
+        ("What is LESS?", ()),
+    ],
+)
+def test_the_sides_of_a_comparison_are_not_told(question: str, sides: tuple[str, ...]) -> None:
+    assert sides_in(question) == sides
+
+
+def test_two_papers_that_are_described_together_are_not_told() -> None:
+    assert two_of("How do the two weather papers differ?") == "weather"
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    text = "Retrieval and forecasts of games with observations; the SmartPlay and FLoRA methods tailed people. Mistral models split optimization, simply."
+    return Vocabulary((make_paper(text, authors=("Ada Kofinas",)),), {"paint", "point", "capital", "the", "which", "papers", "what", "does"})
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("retreival of gamse", "retrieval of games"),
+        ("What does SmrtPlay do?", "What does SmartPlay do?"),
+        ("taild forcasts", "tailed forecasts"),
+        ("optimisation", "optimisation"),
+        ("QLoRA", "QLoRA"),
+        ("Mixtral", "Mixtral"),
+        ("paint", "paint"),
+        ("splitter", "splitter"),
+        ("papers by Kofinas", "papers by Kofinas"),
+        ("“retreival”", "“retreival”"),
+        ("$retreival$", "$retreival$"),
+        ("zzyzx quantum", "zzyzx quantum"),
+    ],
+)
+def test_a_slip_is_left_or_a_right_word_is_mended(vocabulary: Vocabulary, question: str, wanted: str) -> None:
+    mended, changed = vocabulary.repair(question)
+    assert mended == wanted
+    assert bool(changed) is (question != wanted)
