@@ -18,11 +18,18 @@ from eval import claims, gate, gold, lint, provenance, report, runs, suites
 from eval.comparison import Comparison, compare, groups, values
 from eval.experiment import LLM_WORKERS, Plan, Suite, Track, carry_out
 from rag.assistant import Assistant
-from rag.errors import AskError, InputError, UsageError
+from rag.errors import AskError, InputError, LLMError, UsageError
 from rag.settings import Settings
 
 #: A table cut to a narrow terminal or to the 80 columns of a pipe could not be read.
 TABLE_WIDTH = 110
+#: What each suite has a use for; another option was meant for another suite.
+OPTIONS: dict[Suite, Sequence[str]] = {
+    "seeds": ("--gold", "--claims", "--collection"),
+    "llm": ("--gold", "--claims", "--collection"),
+    "retrieval": ("--data", "--queries", "--qrels"),
+    "support": ("--claims", "--collection"),
+}
 
 
 class _Path(click.Path):
@@ -54,7 +61,7 @@ def main() -> None:
 @click.option("--qrels", metavar="NAME", help="For retrieval: the file of judgements, where there are several.")
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A setting for this run, as in .env.example without ASK_; may be repeated.")
 @click.option("--workers", type=click.IntRange(1, 64), help=f"Questions asked at once; {LLM_WORKERS} with a language model, else 1.")
-@click.option("--limit", type=click.IntRange(1), help="Ask only so many questions, spread over all kinds; conversations are asked whole.")
+@click.option("--limit", type=click.IntRange(1), help="Take only so many questions and claims, spread over all kinds; conversations are asked whole.")
 @click.option("--out", type=_Path(), help="Folder of the run; runs/SUITE if not given.")
 @click.option("--fresh", is_flag=True, help="Replace the run that is in that folder instead of going on with it.")
 def run(
@@ -75,6 +82,10 @@ def run(
 
     A run that was stopped goes on where it was, if questions, settings, papers and code are still the same.
     """
+    given = {"--gold": gold_path, "--claims": claims_path, "--collection": collection, "--data": data, "--queries": queries, "--qrels": qrels}
+    foreign = [name for name, value in given.items() if value is not None and name not in OPTIONS[suite]]
+    if foreign:
+        raise UsageError(f"The suite {suite} has no use for {' or '.join(foreign)}.", "Leave it out, or name another --suite.")
     settings = {"mode": "llm" if suite == "llm" else "extractive", "collection": collection} | _settings(sets)
     plan = Plan(suite, settings, workers=workers)
     if suite == "retrieval":
@@ -82,14 +93,19 @@ def run(
             raise UsageError("The retrieval suite needs a corpus.", "Give --data FOLDER, with corpus, queries and judgements in BEIR form.")
         plan = replace(plan, corpus=suites.read(data, queries, qrels, limit))
     elif suite == "support":
-        plan = replace(plan, facts=claims.find(claims_path))
+        plan = replace(plan, facts=gold.spread(claims.find(claims_path), limit))
     else:
         # The bundled claims are about the bundled abstracts.
         facts = claims.find(claims_path) if claims_path or not (gold_path or collection) else []
-        plan = replace(plan, items=gold.sample(gold.load(gold_path or gold.FOLDER), limit), facts=facts)
+        plan = replace(plan, items=gold.sample(gold.load(gold_path or gold.FOLDER), limit), facts=gold.spread(facts, limit))
     folder = out or Path("runs") / suite
-    with _progress() as track:
-        made = carry_out(plan, folder, track, fresh=fresh)
+    try:
+        with _progress() as track:
+            made = carry_out(plan, folder, track, fresh=fresh)
+    except (KeyboardInterrupt, LLMError):
+        if (folder / "rows.jsonl").exists():
+            click.echo(f"What was asked is kept in {folder}; the same command, without --fresh, goes on from there.", err=True)
+        raise
     _write(folder, made, None)
     _show(folder, made)
 
@@ -99,8 +115,7 @@ def run(
 @click.argument("after", type=_Path())
 def compare_command(before: Path, after: Path) -> None:
     """What changed between two runs, how surely, and in which questions."""
-    one, other = runs.load(before), runs.load(after)
-    _changes(compare(values(one), values(other), (one.name, other.name), groups(other)))
+    _changes(_compared(before, runs.load(after)))
 
 
 @main.command("report")
@@ -109,11 +124,7 @@ def compare_command(before: Path, after: Path) -> None:
 def report_command(folder: Path, against: Path | None) -> None:
     """Writes the report of a run again, with the changes from another run or from the baseline."""
     this = runs.load(folder)
-    if against:
-        other = runs.load(against)
-        comparison = compare(values(other), values(this), (other.name, this.name), groups(this))
-    else:
-        comparison = gate.decide(gate.load(), this).comparison
+    comparison = _compared(against, this) if against else gate.decide(gate.load(), this).comparison
     _write(folder, this, comparison)
     click.echo(f"Written to {folder / 'report.html'} and report.md.")
 
@@ -130,22 +141,23 @@ def gate_command(folder: Path, baseline: Path) -> None:
     _write(folder, this, decision.comparison)
     _changes(decision.comparison, only=None if decision.losses else ())
     for loss in decision.losses:
-        click.echo(f"LOST {loss.measure.heading}: {loss.before:.3f} to {loss.after:.3f} (p {loss.paired.p:.4f}); lost: {', '.join(loss.lost)}")
+        _say(f"LOST {loss.measure.heading}: {loss.before:.3f} to {loss.after:.3f} (p {loss.paired.p:.4f}); lost: {', '.join(loss.lost)}")
     for fault in decision.faults:
-        click.echo(f"FAULT {fault}")
+        _say(f"FAULT {fault}")
     click.echo("The gate is passed." if decision.passed else "The gate is not passed.")
     sys.exit(not decision.passed)
 
 
 @main.command("baseline")
 @click.argument("folder", type=_Path(), default=Path("runs/seeds"))
+@click.option("--baseline", type=_Path(), default=gate.BASELINE, help="Another file than the committed one, for the gate's own --baseline.")
 @click.option("--why", required=True, help="Why the answers may differ from now on; kept with the baseline.")
-def baseline_command(folder: Path, why: str) -> None:
+def baseline_command(folder: Path, baseline: Path, why: str) -> None:
     """Makes a run the baseline that the gate compares with."""
     this = runs.load(folder)
     if "finished" not in this.about:
         raise InputError(f"{folder} holds a run that was stopped.", "Run it to its end first.")
-    gate.save(this, why)
+    gate.save(this, why, baseline)
     click.echo(f"{folder} is the baseline now.")
 
 
@@ -160,7 +172,7 @@ def lint_command(gold_path: Path | None, collection: str | None) -> None:
         assistant.prepare()
         problems = lint.lint(items, assistant.papers()) + ([] if gold_path else lint.balance(items, assistant.papers()))
     for problem in problems:
-        click.echo(f"{problem.id}: {problem.what}")
+        _say(f"{problem.id}: {problem.what}")
     click.echo(f"{len(items)} questions, {len(problems)} problems.")
     sys.exit(bool(problems))
 
@@ -200,7 +212,24 @@ def _changes(comparison: Comparison, only: tuple[str, ...] | None = None) -> Non
         for change in comparison.changes:
             for word, ids in (("lost", change.lost), ("won", change.won)):
                 if ids:
-                    click.echo(f"{change.measure.heading} {word} ({len(ids)}): {', '.join(ids)}")
+                    _say(f"{change.measure.heading} {word} ({len(ids)}): {', '.join(ids)}")
+        for name, ids in ((comparison.before, comparison.only_before), (comparison.after, comparison.only_after)):
+            if ids:
+                _say(f"Only in {name} ({len(ids)}): {', '.join(ids)}")
+
+
+def _compared(before: Path, this: runs.Run) -> Comparison:
+    """A run against that of a folder."""
+    other = runs.load(before)
+    comparison = compare(values(other), values(this), (other.name, this.name), groups(this))
+    if not comparison.changes:
+        raise InputError(f"{before} and {this.name} measured nothing of the same questions.", "Compare runs of one suite on the same questions.")
+    return comparison
+
+
+def _say(line: str, *, err: bool = False) -> None:
+    """A line in which ids and texts of others act on no terminal."""
+    click.echo(report.printable(line), err=err)
 
 
 @contextmanager
@@ -222,5 +251,8 @@ if __name__ == "__main__":
     try:
         main()
     except AskError as error:
-        click.echo(f"Error: {error}", err=True)
+        _say(f"Error: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        _say(f"Error: {error.filename or 'A file'} cannot be read or written: {error.strerror}.", err=True)
+        sys.exit(1)

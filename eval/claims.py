@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from eval import decline_metrics, suites
-from eval.gold import Split, read_lines, split_of
+from eval.gold import Split, as_text, read_lines, split_of
 from eval.runs import Claim
 from rag.assistant import Assistant
 from rag.errors import InputError
@@ -137,17 +137,11 @@ def _claim(row: dict[str, Any]) -> LabelledClaim:
     if (paper is None) == (text is None):
         raise ValueError("it needs either a paper or a text")
     if paper is None:
-        return LabelledClaim(_text(row["id"]), _text(row["claim"]), kind, text=_text(text))
+        return LabelledClaim(as_text(row["id"]), as_text(row["claim"]), kind, text=as_text(text))
     file, position = paper
-    return LabelledClaim(_text(row["id"]), _text(row["claim"]), kind, (_text(file), int(position)))
+    return LabelledClaim(as_text(row["id"]), as_text(row["claim"]), kind, (as_text(file), int(position)))
 
 
 def _evidence(row: dict[str, Any]) -> tuple[tuple[str, str], str]:
     """The query and document of a line, with the kind of claim they make."""
     return (str(row["query_id"]), str(row["doc_id"])), {"SUPPORT": FAITHFUL, "CONTRADICT": "contradict"}[row["label"]]
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{value!r} is no text")
-    return value

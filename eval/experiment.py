@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from filelock import FileLock, Timeout
+
 from eval import claims, gold, provenance, runner, runs, suites
 from eval.runs import Run
 from rag.assistant import Assistant
+from rag.errors import InputError
 from rag.settings import Settings
 
 Suite = Literal["seeds", "llm", "retrieval", "support"]
@@ -48,23 +53,43 @@ def carry_out(plan: Plan, folder: Path, track: Track, *, fresh: bool = False) ->
     """Asks what has not been asked yet, and leaves the finished run in its folder.
 
     Raises:
-        InputError: the folder holds another run (see `runs.begin`), or a gold paper is not in the collection.
+        InputError: the folder holds another run (see `runs.begin`) or one that is under way, two questions have one id, or a gold paper is
+            not in the collection.
         AskError: a question failed.
     """
+    twice = [i for i, n in Counter(plan.ids).items() if n > 1]
+    if twice:
+        raise InputError(f"There more than once: {', '.join(twice[:5])}.", "Give each question and claim an id of its own.")
     with tempfile.TemporaryDirectory(prefix="ask-eval-") as temporary:
         # The bundled abstracts are indexed anew, so that nothing else that was ingested here has a part in it.
-        home = {} if plan.settings.get("collection") else {"home": folder / "index" if plan.corpus else temporary}
-        assistant = Assistant(Settings.load(**{**plan.settings, **home}))
+        own: dict[str, object] = {"home": temporary, "collection": "default"}
         if plan.corpus:
-            suites.ingest(assistant, plan.corpus, lambda done, total: track("Indexing", done, total))
-        else:
-            assistant.prepare(lambda done, total: track("Indexing", done, total))
-        run = runs.begin(folder, _about(plan, assistant), fresh=fresh)
-        _ask(plan, assistant, run, folder, track)
-        _check(plan, assistant, run, folder, track)
-        run.about |= {"finished": run.about.get("finished") or _now(), "papers": _papers(assistant, run)}
-        runs.finish(folder, run, {i: n for n, i in enumerate(plan.ids)})
+            own = {"home": folder / "index", "collection": plan.corpus.collection}
+        elif plan.settings.get("collection"):
+            own = {}
+        assistant = Assistant(Settings.load(**{**plan.settings, **own}))
+        with _alone(folder):
+            if plan.corpus:
+                suites.ingest(assistant, plan.corpus, lambda done, total: track("Indexing", done, total))
+            else:
+                assistant.prepare(lambda done, total: track("Indexing", done, total))
+            run = runs.begin(folder, _about(plan, assistant), fresh=fresh)
+            _ask(plan, assistant, run, folder, track)
+            _check(plan, assistant, run, folder, track)
+            run.about |= {"finished": run.about.get("finished") or _now(), "papers": _papers(assistant, run)}
+            runs.finish(folder, run, {i: n for n, i in enumerate(plan.ids)})
     return run
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keeps a folder to one run at a time."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise InputError(f"Another run in {folder} is under way.", "Wait for it, or give another --out.") from None
 
 
 def _ask(plan: Plan, assistant: Assistant, run: Run, folder: Path, track: Track) -> None:

@@ -41,7 +41,7 @@ def failures(run: Run) -> list[Way]:
         ("Answered from wrong papers alone", misled, _unsure),
         ("Answered without an accepted string", [r for r in given if r.measures.get("answer_match") == 0 and r not in misled], _unsure),
         ("Declined, but an abstract answers it", [r for r in asked if r.wanted == "answered" and r.outcome != "answered"], lambda r: r.confidence),
-        ("Not found", [r for r in run.rows if "declined" not in r.measures and not r.measures["recall_10"]], lambda _: 0),
+        ("Not found", [r for r in run.rows if "declined" not in r.measures and not r.measures.get("recall_10")], lambda _: 0),
     ]
     ways = [way for way in ways if way[1]]
     made = []

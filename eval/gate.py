@@ -9,6 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pydantic import FiniteFloat, TypeAdapter
+
 from eval.comparison import VERDICT, Change, Comparison, compare, groups, values
 from eval.measures import MEASURES
 from eval.runs import Run
@@ -46,6 +48,8 @@ def decide(baseline: Mapping[str, Any], run: Run) -> Decision:
     corrected = holm([c.paired.p for c in gated])
     losses = tuple(c for c, p in zip(gated, corrected, strict=True) if c.measure.better * c.paired.difference < 0 and p < LEVEL)
     faults = [f"{len(comparison.only_before)} of the baseline were not asked: {_few(comparison.only_before)}."] if comparison.only_before else []
+    if not gated:
+        faults.append("Nothing that the gate looks at was measured in both.")
     unfaithful = [r.id for r in run.rows if r.measures.get("faithful") == 0]
     if unfaithful:
         faults.append(f"{len(unfaithful)} answers hold a quote that is not verbatim: {_few(unfaithful)}.")
@@ -60,6 +64,9 @@ def load(path: Path = BASELINE) -> dict[str, Any]:
     """
     try:
         baseline: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        TypeAdapter(list[str]).validate_python(baseline["measures"])
+        TypeAdapter(dict[str, list[FiniteFloat | None]]).validate_python(baseline["values"], strict=True)
+        TypeAdapter(list[dict[str, Any]]).validate_python(baseline["history"])
         _values(baseline)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is no baseline ({type(error).__name__}).", "Write one with `python -m eval baseline RUN --why …`.") from None
@@ -68,7 +75,7 @@ def load(path: Path = BASELINE) -> dict[str, Any]:
 
 def save(run: Run, why: str, path: Path = BASELINE) -> dict[str, Any]:
     """Makes a run the baseline, and adds to its history when, from which commit, why, and the means it had."""
-    history = json.loads(path.read_text(encoding="utf-8"))["history"] if path.exists() else []
+    history = load(path)["history"] if path.exists() else []
     found = values(run)
     means = {name: round(sum(told) / len(told), 4) for name in GATED if (told := [v for m in found.values() if (v := m.get(name)) is not None])}
     entry = {"date": date.today().isoformat(), "commit": run.about.get("commit"), "why": why, "means": means}

@@ -21,12 +21,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import reprlib
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from rag.assistant import MAX_QUESTION_CHARS
 from rag.errors import InputError
 
 FOLDER = Path(__file__).parent / "gold"
@@ -81,6 +83,11 @@ def load(path: Path = FOLDER) -> list[Item]:
     return items
 
 
+def spread(items: Sequence[Record], most: int | None) -> list[Record]:
+    """At most so many (all if not given), in order and evenly spread: a file is often sorted by subject."""
+    return list(items) if most is None or most >= len(items) else [items[n * len(items) // most] for n in range(most)]
+
+
 def sample(items: Sequence[Item], most: int | None) -> list[Item]:
     """About so many items (all if not given), in order: every so-many-th that is asked by itself, so that all kinds are among them.
 
@@ -88,8 +95,8 @@ def sample(items: Sequence[Item], most: int | None) -> list[Item]:
     """
     if most is None or most >= len(items):
         return list(items)
-    starts = [n for n, i in enumerate(items) if i.turn == 1]
-    kept = {items[n].conversation or items[n].id for n in starts[:: -(-len(starts) // most)]}
+    names = list(dict.fromkeys(i.conversation or i.id for i in items))
+    kept = set(names[:: -(-len(names) // most)])
     return [i for i in items if (i.conversation or i.id) in kept]
 
 
@@ -112,8 +119,8 @@ def read_lines(file: Path, what: str, make: Callable[[dict[str, Any]], Record], 
                     continue
                 try:
                     record = make(json.loads(line))
-                except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                    raise InputError(f"{file.name}, line {number}, is no {what}: {error!r}.", hint) from None
+                except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+                    raise InputError(f"{file.name}, line {number}, is no {what}: {error!r:.200}.", hint) from None
                 yield record
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is damaged, or not UTF-8'}.", "Check the path.") from None
@@ -122,34 +129,42 @@ def read_lines(file: Path, what: str, make: Callable[[dict[str, Any]], Record], 
 def _item(row: dict[str, Any]) -> Item:
     """The item of one line; ValueError says what is wrong with it."""
     item = Item(
-        id=_text(row["id"]),
-        question=_text(row["question"]),
-        kind=_text(row["kind"]),
-        style=_text(row["style"]),
-        outcome=_text(row["outcome"]),
-        papers=tuple((_text(f), int(n)) for f, n in row["papers"]),
+        id=as_text(row["id"]),
+        question=as_text(row["question"]),
+        kind=as_text(row["kind"]),
+        style=as_text(row["style"]),
+        outcome=as_text(row["outcome"]),
+        papers=tuple((as_text(f), int(n)) for f, n in row["papers"]),
         answers=_texts(row["answers"]),
         evidence=_texts(row["evidence"]),
-        unanswerable=row.get("unanswerable"),
-        conversation=row.get("conversation"),
+        unanswerable=_text_if_any(row.get("unanswerable")),
+        conversation=_text_if_any(row.get("conversation")),
         turn=int(row.get("turn", 1)),
         count=None if row.get("count") is None else int(row["count"]),
-        noise=row.get("noise"),
+        noise=_text_if_any(row.get("noise")),
     )
     if item.outcome not in ("answered", "not_in_abstract", "no_paper"):
         raise ValueError(f"{item.outcome!r} is no outcome")
     if (item.outcome == "no_paper") == bool(item.papers) or (item.outcome == "answered") != bool(item.answers):
         raise ValueError("its papers or answers do not fit its outcome")
+    if not any(c.isalnum() for c in item.question) or len(item.question) > MAX_QUESTION_CHARS:
+        raise ValueError(f"the question asks nothing, or has more than {MAX_QUESTION_CHARS:,} characters")
     return item
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A text of a line; ValueError if it is none, or could not be written again."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{reprlib.repr(value)} is no text")
+    value.encode()
     return value
+
+
+def _text_if_any(value: object) -> str | None:
+    return None if value is None else as_text(value)
 
 
 def _texts(values: object) -> tuple[str, ...]:
     if not isinstance(values, list):
-        raise ValueError(f"{values!r} is no list")
-    return tuple(_text(v) for v in values)
+        raise ValueError(f"{reprlib.repr(values)} is no list")
+    return tuple(as_text(v) for v in values)

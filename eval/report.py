@@ -54,7 +54,7 @@ def _table(sheet: Sheet) -> Table:
         made.add_column(heading, justify="left" if n < sheet.words else "right")
     for row in sheet.rows:
         # As a text of its own, in which brackets are no markup.
-        made.add_row(*(Text(_words(cell)) for cell in row))
+        made.add_row(*(Text(printable(_words(cell))) for cell in row))
     return made
 
 
@@ -102,9 +102,9 @@ def _plots(run: Run) -> dict[str, list[tuple[str, str]]]:
         here = [r for r in asked if r.split == split]
         given = [r for r in here if r.outcome == "answered"]
         share = len(given) / len(here) if here else 0
-        curve = decline_metrics.risk_coverage([r.confidence for r in given], [r.measures["correct"] == 1 for r in given])
+        curve = decline_metrics.risk_coverage([r.confidence for r in given], [r.measures.get("correct") == 1 for r in given])
         points = [(p.coverage * share, p.risk) for p in curve if p.coverage * share >= LEAST_COVERAGE]
-        wrong = [r.measures["correct"] == 0 for r in given if not r.hedged]
+        wrong = [r.measures.get("correct") == 0 for r in given if not r.hedged]
         if points and wrong:
             curves[split], chosen[split] = points, (len(wrong) / len(here), sum(wrong) / len(wrong))
     if curves:
@@ -130,6 +130,11 @@ def _plots(run: Run) -> dict[str, list[tuple[str, str]]]:
 
 def _row(cells: Iterable[Cell]) -> str:
     return "| " + " | ".join(_literal(_words(cell)) for cell in cells) + " |"
+
+
+def printable(text: str) -> str:
+    """A text without the characters that a terminal acts on."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _words(cell: Cell) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from eval import citation_metrics, retrieval_metrics
 from eval.gold import Item
@@ -28,7 +28,7 @@ def run(assistant: Assistant, items: Sequence[Item], progress: Callable[[int, in
 
 
 def answers(assistant: Assistant, items: Sequence[Item], workers: int = 1) -> Iterator[list[tuple[Row, Cost]]]:
-    """Asks the questions, those of a conversation one after the other, each with what was said before; in order.
+    """Asks the questions, those of a conversation one after the other, each with what was said before; in order if one by one.
 
     Args:
         workers: questions asked at once, which pays where a language model's server is waited for.
@@ -54,7 +54,9 @@ def answers(assistant: Assistant, items: Sequence[Item], workers: int = 1) -> It
         return
     with ThreadPoolExecutor(workers) as pool:
         try:
-            yield from pool.map(unit, units(items))
+            # As they come, so that what was answered behind a slow one is kept if the run is stopped.
+            for answered in as_completed([pool.submit(unit, turns) for turns in units(items)]):
+                yield answered.result()
         finally:
             # A run that is stopped, or a question that fails, waits for those under way and starts no more.
             pool.shutdown(cancel_futures=True)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import FiniteFloat, TypeAdapter
 
 from rag.errors import InputError
 
@@ -41,14 +41,14 @@ class Row:
     wanted: str
     outcome: str
     hedged: bool
-    confidence: float
+    confidence: FiniteFloat
     answer: str
     notices: tuple[str, ...]
     papers: tuple[str, ...]
     gold: tuple[str, ...]
     ranked: tuple[str, ...]
     cited: tuple[str, ...]
-    measures: Mapping[str, float | None]
+    measures: Mapping[str, FiniteFloat | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Claim:
     claim: str
     wanted: bool
     supported: bool
-    score: float
+    score: FiniteFloat
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Cost:
     """What one question took; tokens where a language model reported them."""
 
     id: str
-    milliseconds: float
+    milliseconds: FiniteFloat
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
@@ -111,21 +111,23 @@ def begin(folder: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Run
         fresh: whether what is there is replaced.
 
     Raises:
-        InputError: the folder holds a run of something else, or cannot be written.
+        InputError: the folder holds a run of something else, or files that a run would replace.
     """
     if (folder / "run.json").exists() and not fresh:
         run = load(folder)
         changed = sorted(k for k in about["of"] if run.about["of"].get(k) != about["of"][k])
         if changed:
             raise InputError(f"{folder} holds a run that differs in {', '.join(changed)}.", "Give another --out, or --fresh to replace it.")
+        for name in ("rows.jsonl", "claims.jsonl", "costs.jsonl"):
+            if (folder / name).exists():
+                (folder / name).write_bytes(_whole_lines(folder / name))
         return run
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
-        write(folder, "run.json", about)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}.", "Give another --out.") from None
+    there = [name for name in FILES if (folder / name).exists()]
+    if there and not fresh:
+        raise InputError(f"{folder} holds no run, but {', '.join(there)}.", "Give another --out, or --fresh to replace them.")
+    for name in there:
+        (folder / name).unlink()
+    write(folder, "run.json", about)
     return Run(folder.name, dict(about))
 
 
@@ -133,9 +135,7 @@ def finish(folder: Path, run: Run, order: Mapping[str, int]) -> None:
     """Writes a run that is complete: its records in the order of their questions, each once, whatever way it came about."""
     run.rows, run.claims, run.costs = _ordered(run.rows, order), _ordered(run.claims, order), _ordered(run.costs, order)
     for name, records in (("rows", run.rows), ("claims", run.claims), ("costs", run.costs)):
-        whole = folder / f"{name}.jsonl.new"
-        _append(whole, records)  # beside the old one, which a stop in between would lose
-        whole.replace(folder / f"{name}.jsonl")
+        _replace(folder / f"{name}.jsonl", _lines(records))
     write(folder, "run.json", run.about)
 
 
@@ -147,8 +147,10 @@ def load(folder: Path) -> Run:
     """
     try:
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        if not (isinstance(about["of"]["code"], str) and all(isinstance(p, dict) for p in about.get("papers", {}).values())):
+            raise ValueError("it says nothing of what was run")
         rows, claims, costs = _read(folder / "rows.jsonl", Row), _read(folder / "claims.jsonl", Claim), _read(folder / "costs.jsonl", Cost)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = type(error).__name__
         raise InputError(f"{folder} holds no run that can be read ({why}).", "Give the folder that `python -m eval run --out` wrote.") from None
     return Run(folder.name, about, rows, claims, costs)
@@ -156,24 +158,34 @@ def load(folder: Path) -> Run:
 
 def write(folder: Path, name: str, content: object) -> None:
     """Writes a JSON file, keys in the order given."""
-    (folder / name).write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    _replace(folder / name, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+def _replace(file: Path, content: str) -> None:
+    """Writes beside the old file first, which a stop in between would lose."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(content, encoding="utf-8")
+    new.replace(file)
+
+
+def _lines(records: Iterable[Row | Claim | Cost]) -> str:
+    return "".join(json.dumps(asdict(r), ensure_ascii=False) + "\n" for r in records)
 
 
 def _append(file: Path, records: Iterable[Row | Claim | Cost]) -> None:
     with file.open("a", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(asdict(r), ensure_ascii=False) + "\n" for r in records)
+        lines.write(_lines(records))
 
 
 def _read(file: Path, kind: type[Record]) -> list[Record]:
-    """The records of a file; a last line that a stopped run left half written is taken out of it."""
-    if not file.exists():
-        return []
-    text = file.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        file.write_text(whole, encoding="utf-8")
     record = TypeAdapter(kind)
-    return [record.validate_json(line) for line in whole.split("\n")[:-1]]
+    return [record.validate_json(line) for line in _whole_lines(file).splitlines()] if file.exists() else []
+
+
+def _whole_lines(file: Path) -> bytes:
+    """A file without the last line that a stopped run left half written, or that one under way is writing."""
+    content = file.read_bytes()
+    return content[: content.rfind(b"\n") + 1]
 
 
 def _ordered(records: Iterable[Record], order: Mapping[str, int]) -> list[Record]:

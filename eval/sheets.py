@@ -137,7 +137,7 @@ def _confidence(rows: Sequence[Row]) -> Sheet:
         )
         sure, answerable = [r.confidence for r in here], [r.wanted == "answered" for r in here]
         given = [r for r in here if r.outcome == "answered"]
-        risk = decline_metrics.aurc([r.confidence for r in given], [r.measures["correct"] == 1 for r in given])
+        risk = decline_metrics.aurc([r.confidence for r in given], [r.measures.get("correct") == 1 for r in given])
         figures = (decline_metrics.ece(sure, answerable), decline_metrics.auroc(sure, answerable), risk)
         lines.append([split, str(len(here)), *(_cell(estimate(r) if r else None) for r in refusals), *map(_figure, figures)])
     note = (
@@ -193,7 +193,7 @@ def _papers(run: Run) -> Sheet:
         if found + cited < 2 * len(of):
             seldom.append(title(run, paper))
             marked.append(n)
-        figures = (len(of), found, sum(r.measures["answer_match"] == 1 for r in of), cited)
+        figures = (len(of), found, sum(r.measures.get("answer_match") == 1 for r in of), cited)
         rows.append([(title(run, paper), known(run, paper).get("name", paper)), *map(str, figures)])
     held = run.about.get("of", {}).get("index", {}).get("papers")
     note = (

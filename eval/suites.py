@@ -16,11 +16,12 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from eval import retrieval_metrics
-from eval.gold import read_lines, split_of
+from eval.gold import as_text, read_lines, split_of, spread
 from eval.runs import Cost, Row
 from rag.assistant import MAX_QUESTION_CHARS, Assistant
 from rag.errors import InputError
@@ -82,8 +83,7 @@ def read(folder: Path, queries: str | None = None, qrels: str | None = None, lim
     asked = tuple(Query(d.id, d.text, right[d.id]) for d in documents(asked_file, "query") if d.id in right)
     if not asked:
         raise InputError(f"No query of {asked_file.name} has a right document in {qrels_file.name}.", "Name the judgements that belong to the queries.")
-    if limit and limit < len(asked):
-        asked = tuple(asked[n * len(asked) // limit] for n in range(limit))
+    asked = tuple(spread(asked, limit))
     with corpus.open("rb") as content:
         hashed = hashlib.file_digest(content, "sha1")
     collection = f"{SUITE}-{hashed.hexdigest()[:12]}"
@@ -177,9 +177,9 @@ def documents(file: Path, what: str) -> Iterator[Document]:
         name, title, text = row["_id"] if "_id" in row else row["id"], row.get("title") or "", row.get("text") or ""
         if not isinstance(name, str | int) or not isinstance(title, str) or not isinstance(text, str):
             raise ValueError("its id, title or text is none")
-        if what == "query" and not any(c.isalnum() for c in text):
+        if what == "query" and not any(c.isalnum() for c in as_text(text)):
             raise ValueError("it asks nothing")
-        return Document(str(name).strip(), title, text)
+        return Document(as_text(str(name)).strip(), title, text)
 
     return read_lines(file, what, make, "See eval/suites.py for the form.")
 
@@ -205,7 +205,7 @@ def judgements(file: Path) -> dict[str, dict[str, float]]:
             if number == 1:
                 continue  # the heading
             raise InputError(f"{file.name}, line {number}, is no judgement.", "It needs a query id, a document id and a relevance, by tabs.") from None
-        if grade > 0:
+        if 0 < grade < inf:
             right.setdefault(query, {})[document] = grade
     return right
 

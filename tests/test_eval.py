@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from eval import citation_metrics, gold, retrieval_metrics, runner, runs
+from eval.__main__ import main
 from rag.assistant import Assistant
-from rag.errors import InputError
+from rag.errors import InputError, UsageError
 from rag.records import Answer, Sentence, Source
 from tests.conftest import clean_environment, make_paper
 
@@ -35,6 +39,12 @@ WRONG = [
     FITTING.replace("answered", "maybe"),
     WHOLE.replace("PAPERS", '[["f"]]'),
     WHOLE.replace("PAPERS", '[["f","one"]]'),
+    FITTING.replace('"evidence":[]', '"evidence":[],"count":1e999'),
+    FITTING.replace('"evidence":[]', '"evidence":[],"conversation":["c"]'),
+    FITTING.replace('"evidence":[]', '"evidence":[],"unanswerable":5'),
+    FITTING.replace('"a",', '"\\ud800",'),  # cannot be written again
+    FITTING.replace('"q"', '"?!"'),
+    FITTING.replace('"q"', f'"{"q" * 5001}"'),
 ]
 
 
@@ -128,6 +138,25 @@ def test_a_wrong_setting_ends_in_a_traceback(tmp_path: Path, given: str) -> None
     assert not (tmp_path / "run").exists()
 
 
+def test_an_answer_behind_a_slow_one_is_lost_if_the_run_is_stopped(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = threading.Event()
+
+    def ask(_: Assistant, item: gold.Item, *rest: object) -> str:
+        return item.id if item.id == "quick" or kept.wait(10) else "waited in vain"
+
+    monkeypatch.setattr(runner, "_ask", ask)
+    answered: Iterator[Any] = runner.answers(assistant, [replace(ITEM, id=i, papers=()) for i in ("slow", "quick")], workers=2)
+    assert next(answered) == ["quick"]
+    kept.set()
+    assert list(answered) == [["slow"]]
+
+
+def test_an_option_of_another_suite_is_passed_over() -> None:
+    told = CliRunner().invoke(main, ["run", "--suite", "retrieval", "--gold", "my.jsonl"])
+    assert isinstance(told.exception, UsageError)
+    assert "--gold" in str(told.exception)
+
+
 def test_a_sample_leaves_a_kind_out_or_tears_a_conversation_apart() -> None:
     chosen = gold.sample(ITEMS, 120)
     assert {i.group for i in chosen} == {i.group for i in ITEMS}
@@ -135,6 +164,8 @@ def test_a_sample_leaves_a_kind_out_or_tears_a_conversation_apart() -> None:
     for name in {i.conversation for i in chosen if i.conversation}:
         assert [i for i in chosen if i.conversation == name] == [i for i in ITEMS if i.conversation == name]
     assert gold.sample(ITEMS, None) == gold.sample(ITEMS, 10_000) == ITEMS
+    later = [replace(ITEM, id=f"{c}{n}", conversation=c, turn=n) for c in "ab" for n in (2, 3)]
+    assert gold.sample(later, 1) == later[:2], "a conversation whose first turn is missing"
 
 
 def test_gold_about_papers_that_are_not_here_gives_a_number(assistant: Assistant) -> None:

@@ -57,7 +57,7 @@ def _whole() -> Run:
         _row("lay1", DECLINED, 0.2, group="lay"),
         *(_row(f"n{n}", DECLINED if n else RIGHT, 0.05 + n / 9, "no_paper", "off_topic", split="dev" if n % 2 else "test") for n in range(4)),
     ]
-    claims = [Claim(f"c{n}", "faithful" if n % 2 else "number", "dev", NASTY, bool(n % 2), n > 1, n / 4) for n in range(4)]
+    claims = [Claim(f"c{n}", "a.txt 10", "faithful" if n % 2 else "number", "dev", NASTY, bool(n % 2), n > 1, n / 4) for n in range(4)]
     costs = [Cost(r.id, 10.0 + n, 100, 20) for n, r in enumerate(rows)]
     run = _run(*rows, claims=claims, costs=costs, about={"commit": NASTY})
     run.about["papers"]["q"]["title"] = NASTY

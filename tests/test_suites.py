@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from math import log2
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from eval import claims, suites
+from eval.experiment import Plan, carry_out
 from eval.gold import split_of
 from eval.runs import Claim
 from rag.assistant import Assistant
@@ -201,6 +203,27 @@ def test_a_second_run_embeds_the_corpus_again(folder: Path, tmp_path: Path) -> N
     assert [asdict(row) for row, _ in suites.rows(again, corpus)] == [asdict(row) for row, _ in before]
 
 
+def test_a_run_searches_documents_of_another_corpus_or_writes_to_a_collection_of_the_user(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(os.environ["ASK_HOME"])
+    monkeypatch.setenv("ASK_COLLECTION", "mine")
+    mine = Assistant(Settings.load(mode="extractive"))
+    mine.ingest([folder / "corpus.jsonl"])
+    before = mine.papers()
+    carry_out(Plan("retrieval", {"mode": "extractive"}, corpus=suites.read(folder)), tmp_path / "run", lambda *_: None)
+    _write(folder / "corpus.jsonl", CORPUS[2:])
+    made = carry_out(Plan("retrieval", {"mode": "extractive"}, corpus=suites.read(folder)), tmp_path / "run", lambda *_: None, fresh=True)
+    assert made.about["of"]["index"]["papers"] == 2, "documents that are gone would still be found"
+    assert Assistant(Settings.load(mode="extractive")).papers() == before
+    assert [p.name for p in (home / "collections").iterdir() if not p.name.startswith(".")] == ["mine"]
+
+
+def test_a_wrong_grade_gives_a_number_that_is_none(folder: Path) -> None:
+    _judge(folder / "qrels" / "test.tsv", [("q1", "bats", float("inf")), ("q2", "glass", float("nan")), ("q3", "5", 1)])
+    assert [q.id for q in suites.read(folder).queries] == ["q3"]
+
+
 def test_judgements_of_another_corpus_give_a_number(folder: Path, tmp_path: Path) -> None:
     _judge(folder / "qrels" / "test.tsv", [("q1", "elsewhere", 1)])
     corpus = suites.read(folder)
@@ -286,6 +309,7 @@ def test_a_claim_is_checked_against_another_text_than_its_own(assistant: Assista
     found = list(claims.verdicts(assistant, cases))
     assert [(c.id, c.supported) for c in found] == [("own", True), ("other", False), ("text", True), ("number", False)]
     assert [c.wanted for c in found] == [True, False, True, False]
+    assert [c.paper for c in found] == [f"{origin.file} {origin.position}", f"{other.file} {other.position}", "", ""]
     assert found[0].split == split_of(f"{origin.file} {origin.position}"), "claims and questions about one paper fall into different halves"
     assert found[3].score < found[2].score
 
@@ -296,7 +320,7 @@ def test_a_claim_about_a_paper_that_is_not_here_gives_a_verdict(assistant: Assis
 
 
 def _verdict(name: str, kind: str, supported: bool, score: float, split: str = "dev") -> Claim:
-    return Claim(name, kind, split, "So it is.", kind == "faithful", supported, score)
+    return Claim(name, "f 1", kind, split, "So it is.", kind == "faithful", supported, score)
 
 
 def test_the_summary_of_claims_differs_from_a_count_by_hand() -> None:
