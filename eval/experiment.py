@@ -53,7 +53,7 @@ def carry_out(plan: Plan, folder: Path, track: Track, *, fresh: bool = False) ->
     """
     with tempfile.TemporaryDirectory(prefix="ask-eval-") as temporary:
         # The bundled abstracts are indexed anew, so that nothing else that was ingested here has a part in it.
-        home = {} if plan.settings.get("collection") else {"home": temporary}
+        home: dict[str, object] = {} if plan.settings.get("collection") else {"home": temporary}
         if plan.corpus:
             home = {"home": folder / "index", "collection": plan.corpus.collection}
         assistant = Assistant(Settings.load(**{**plan.settings, **home}))
