@@ -62,12 +62,13 @@ def carry_out(plan: Plan, folder: Path, track: Track, *, fresh: bool = False) ->
         raise InputError(f"There more than once: {', '.join(twice[:5])}.", "Give each question and claim an id of its own.")
     with tempfile.TemporaryDirectory(prefix="ask-eval-") as temporary:
         # The bundled abstracts are indexed anew, so that nothing else that was ingested here has a part in it.
-        own: dict[str, object] = {"home": temporary, "collection": "default"}
+        own: dict[str, object] = {"home": Path(temporary), "collection": "default"}
         if plan.corpus:
-            own = {"home": folder / "index", "collection": plan.corpus.collection}
+            own = {"home": (folder / "index").absolute(), "collection": plan.corpus.collection}
         elif plan.settings.get("collection"):
             own = {}
-        assistant = Assistant(Settings.load(**{**plan.settings, **own}))
+        # Loaded before the home is changed, so that a key in the `.env` of the person's own home counts.
+        assistant = Assistant(Settings.load(**plan.settings).model_copy(update=own))
         with _alone(folder):
             if plan.corpus:
                 suites.ingest(assistant, plan.corpus, lambda done, total: track("Indexing", done, total))

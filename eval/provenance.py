@@ -31,8 +31,9 @@ def index_of(assistant: Assistant) -> dict[str, Any]:
 
 
 def code() -> str:
-    """A digest of the program: every module, weight and seed of `rag/`, in order of name."""
-    files = sorted(p for pattern in ("rag/*.py", "rag/weights/*.json") for p in PROJECT.glob(pattern))
+    """A digest of what makes a measurement: the modules and weights of `rag/`, and what asks and measures here."""
+    patterns = ("rag/*.py", "rag/weights/*", "eval/runner.py", "eval/*_metrics.py", "eval/claims.py", "eval/suites.py")
+    files = sorted(p for pattern in patterns for p in PROJECT.glob(pattern))
     return digest(b"".join(p.name.encode() + p.read_bytes() for p in files))
 
 

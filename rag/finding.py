@@ -81,7 +81,7 @@ class Search:
         hits = [Hit(p, 1.0, {"abstract": 1.0, "sentence": 1.0, "lexical": 1.0}) for p in only] or self._retriever.search(
             topic, COMPARED if listed else most, reading.filters
         )
-        found = Found("fact" if reading.kind in ("paper", "metadata") else reading.kind, topic, hits, judge(topic, hits, self._finder), len(allowed))
+        found = Found("fact" if reading.kind in ("paper", "metadata") else reading.kind, topic, hits, self._judged(topic, hits, reading), len(allowed))
         if only and found.judgement.outcome == "no_paper":
             found.judgement = replace(found.judgement, outcome="answered", hedged=True)
         if reading.link and not only:
@@ -93,6 +93,11 @@ class Search:
         if foreign:
             self._by_names(found, names)
         return found
+
+    def _judged(self, topic: str, hits: Sequence[Hit], reading: Reading) -> Judgement:
+        """Whether the hits answer; a paper that the question names is here, whatever its abstract says."""
+        named = len(reading.pointed) == 1 and bool(hits) and reading.pointed[0].id == hits[0].paper.id
+        return judge(topic, hits, self._finder, named=named)
 
     def _pointed(self, reading: Reading, searched: int) -> Found:
         """A paper that was pointed at by its title, a link or its name alone."""

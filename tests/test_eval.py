@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from eval import citation_metrics, gold, retrieval_metrics, runner, runs
+from eval import citation_metrics, experiment, gold, retrieval_metrics, runner, runs
 from eval.__main__ import main
 from rag.assistant import Assistant
 from rag.errors import InputError, UsageError
 from rag.records import Answer, Sentence, Source
 from tests.conftest import clean_environment, make_paper
+from tests.openai_server import OpenAIServer
 
 ITEMS = gold.load()
 
@@ -155,6 +156,19 @@ def test_an_option_of_another_suite_is_passed_over() -> None:
     told = CliRunner().invoke(main, ["run", "--suite", "retrieval", "--gold", "my.jsonl"])
     assert isinstance(told.exception, UsageError)
     assert "--gold" in str(told.exception)
+
+
+def test_a_key_in_the_persons_home_is_not_used_for_the_llm_suite_or_is_kept(server: OpenAIServer, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".env").write_text(f"OPENAI_API_KEY=sk-not-to-be-kept\nOPENAI_BASE_URL={server.url}\n", encoding="utf-8")
+    items = [i for i in ITEMS if i.style == "named"][:2]
+    run = experiment.carry_out(experiment.Plan("llm", {"mode": "llm"}, items), tmp_path / "run", lambda name, done, total: None)
+    assert len(server.chats) == len(run.rows) == 2
+    assert all(c.prompt_tokens == 11 and c.completion_tokens == 7 for c in run.costs)
+    assert not any("sk-not" in f.read_text(encoding="utf-8") for f in (tmp_path / "run").iterdir())
+    # The bundled abstracts lie in a home of their own, which is gone.
+    assert [f.name for f in home.iterdir()] == [".env"]
 
 
 def test_a_sample_leaves_a_kind_out_or_tears_a_conversation_apart() -> None:
