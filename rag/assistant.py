@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
 from rag.filters import parted
-from rag.followups import MEMORY, stand_alone
+from rag.followups import stand_alone
 from rag.kinds import is_foreign
 from rag.markup import plain
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import Sessions
 from rag.settings import Settings
+from rag.talk import MEMORY, NOTHING_ASKED, is_courtesy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,8 +93,11 @@ class Assistant:
         question = clean_question(question)
         self._refresh()
         chosen = self.settings.model_copy(update={"mode": mode or self.settings.mode})
+        if history and is_courtesy(question):
+            yield Answer(question, question, "extractive", "fact", "no_paper", 0.0, lead=NOTHING_ASKED)
+            return
         spelt, read_as = (question, ()) if is_foreign(question) else self._vocabulary.repair(question)
-        standalone = stand_alone(spelt, history, self._store.papers) if history else spelt
+        standalone, notices = self._stand_alone(spelt, history, chosen)
         request = Request(
             question,
             standalone,
@@ -102,7 +106,7 @@ class Assistant:
             self.settings.top_k,
             parted(filters or Filters()),
             fall_back=chosen.mode == "auto",
-            notices=tuple(f"Read “{written}” as “{meant}”." for written, meant in read_as),
+            notices=(*(f"Read “{written}” as “{meant}”." for written, meant in read_as), *notices),
             listed=sources or max(self.settings.sources, LISTED),
             infer=infer_filters,
         )
@@ -249,6 +253,15 @@ class Assistant:
         chat = self._chat if chosen.effective_mode == "llm" else None
         defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.top_k, fall_back=chosen.mode == "auto")
         return AbstractsQueryEngine(self._store, self._retriever, self.finder, chat, defaults)
+
+    def _stand_alone(self, question: str, history: Sequence[Turn], chosen: Settings) -> tuple[str, tuple[str, ...]]:
+        """The question put so that it needs no history, by the language model where there is one, and notices about that."""
+        by_rules = stand_alone(question, history, self._store.papers) if history else question
+        if not history or chosen.effective_mode != "llm":
+            return by_rules, ()
+        from rag.rewrite import rewritten
+
+        return rewritten(question, history, by_rules, self._store.papers, self._chat)
 
     @cached_property
     def _embedder(self) -> LocalEmbedding:

@@ -54,6 +54,8 @@ _IN_LISTS = re.compile(
 )
 #: In a fact: "Which method other than BiLLM binarizes weights?"
 _NAME_LEFT_OUT = re.compile(r"\s*\b(?:other than|except(?: for)?|besides|apart from)\s+(?P<what>(?=[\w-]*[A-Z\d])\w+[-_^]?[A-Z\d][\w+-]*)(?=\s)")
+#: Papers by name, as a follow-up that asks for another one leaves them out.
+_BY_NAME = re.compile(r"\s*\(?\b(?:other than|except(?: for)?|apart from|besides) (?P<names>“[^”]+”(?:(?:, | and |, and )“[^”]+”)*)\)?")
 #: More words than a term would have are a clause, which words cannot match.
 TERM_WORDS = 4
 
@@ -90,6 +92,9 @@ def _excluded(question: str, of_papers: bool) -> tuple[str, tuple[str, ...]]:
         terms.extend(parts)
         return " "
 
+    if by_name := _BY_NAME.search(question):
+        terms.extend(re.findall("“([^”]+)”", by_name["names"]))
+        question = question[: by_name.start()] + question[by_name.end() :]
     rest = _ALWAYS.sub(take, question if of_papers else _NAME_LEFT_OUT.sub(take, question))
     if of_papers:
         rest = _IN_LISTS.sub(take, rest)
