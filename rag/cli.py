@@ -101,6 +101,7 @@ class _DefaultCommand(click.Command):
 @click.option("--venue", help="Only papers of this venue.")
 @click.option("--year", type=click.IntRange(1900, 2100), help="Only papers of this year.")
 @click.option("--author", help="Only papers with an author of this name.")
+@click.option("--whole", is_flag=True, help="Take no venue, year, author or exception out of the question's words.")
 @click.option("--mode", type=click.Choice(["auto", "extractive", "llm"]), help="How to answer.")
 @click.option("--sources", type=click.IntRange(1, 50), help="Most papers to cite.")
 @click.option("--bibtex", is_flag=True, help="Print the cited papers as BibTeX; the answer goes to standard error.")
@@ -114,6 +115,7 @@ def ask_command(
     venue: str | None,
     year: int | None,
     author: str | None,
+    whole: bool,
     mode: str | None,
     sources: int | None,
     bibtex: bool,
@@ -133,7 +135,8 @@ def ask_command(
     _prepare(assistant)
 
     def answer_one(question: str) -> None:
-        events = assistant.stream(question, history=assistant.remembered(session), filters=Filters(venue, year, author), sources=sources)
+        filters, history = Filters(venue, year, author), assistant.remembered(session)
+        events = assistant.stream(question, history=history, filters=filters, sources=sources, infer_filters=not whole)
         if as_json:
             answer = next(e for e in events if isinstance(e, Answer))
             terminal.print_json(answer_object(answer))

@@ -444,3 +444,12 @@ def test_an_empty_path_ingests_the_current_folder(ask: AskRun, tmp_path: Path) -
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "fresh").exists()
+
+
+def test_a_restriction_in_the_words_is_not_shown_or_cannot_be_switched_off(ask: AskRun) -> None:
+    question = "Which ICML papers deal with diffusion?"
+    told = json.loads(ask("--json", question).stdout)
+    assert told["filters"] == {"venue": "ICML"}
+    assert {s["venue"] for s in told["sources"]} == {"ICML"}
+    whole = json.loads(ask("--json", "--whole", question).stdout)
+    assert whole["filters"] == {}
