@@ -61,7 +61,8 @@ def _indexing_ratio(folder: Path) -> float:
         assistant.evidence("warm", "A text that loads the model. And the splitter.")
         plain.cache_clear()
         indexing = _seconds(lambda a=assistant: a.ingest([SEEDS]))  # type: ignore[misc]
-        ratios.append(assistant.embedding_seconds([p.text for p in assistant.papers()]) / indexing)
+        papers = assistant.papers()
+        ratios.append(assistant.embedding_seconds([p.text for p in papers], [p.title or "" for p in papers]) / indexing)
     return statistics.median(ratios[1:])
 
 

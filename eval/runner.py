@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from eval import citation_metrics, retrieval_metrics
@@ -30,13 +30,16 @@ def run(assistant: Assistant, items: Sequence[Item], progress: Callable[[int, in
 def answers(assistant: Assistant, items: Sequence[Item], workers: int = 1) -> Iterator[list[tuple[Row, Cost]]]:
     """Asks the questions, those of a conversation one after the other, each with what was said before; in order if one by one.
 
+    A duplicate of a right paper is as right: of papers that are one work, each stands for the first by id.
+
     Args:
         workers: questions asked at once, which pays where a language model's server is waited for.
 
     Raises:
         InputError: a gold paper is not in the collection.
     """
-    ids = {(o.file, o.position): p.id for p in assistant.papers() for o in p.origins}
+    same = representatives(assistant)
+    ids = {(o.file, o.position): same.get(p.id, p.id) for p in assistant.papers() for o in p.origins}
     for item in items:
         missing = [p for p in item.papers if p not in ids]
         if missing:
@@ -47,7 +50,7 @@ def answers(assistant: Assistant, items: Sequence[Item], workers: int = 1) -> It
 
     def unit(turns: Sequence[Item]) -> list[tuple[Row, Cost]]:
         history: list[Turn] = []
-        return [_ask(assistant, item, history, [ids[p] for p in item.papers]) for item in turns]
+        return [_ask(assistant, item, history, list(dict.fromkeys(ids[p] for p in item.papers)), same) for item in turns]
 
     if workers == 1:
         yield from map(unit, units(items))
@@ -62,6 +65,11 @@ def answers(assistant: Assistant, items: Sequence[Item], workers: int = 1) -> It
             pool.shutdown(cancel_futures=True)
 
 
+def representatives(assistant: Assistant) -> dict[str, str]:
+    """The first by id of the papers that are one work with a paper, for each that is not alone."""
+    return {i: min(group) for i, group in assistant.duplicates().items()}
+
+
 def units(items: Sequence[Item]) -> list[list[Item]]:
     """What is asked in one go: a conversation's turns together, any other question alone; in order of first appearance."""
     together: dict[str, list[Item]] = {}
@@ -70,27 +78,28 @@ def units(items: Sequence[Item]) -> list[list[Item]]:
     return [sorted(turns, key=lambda i: i.turn) for turns in together.values()]
 
 
-def _ask(assistant: Assistant, item: Item, history: list[Turn], gold: Sequence[str]) -> tuple[Row, Cost]:
+def _ask(assistant: Assistant, item: Item, history: list[Turn], gold: Sequence[str], same: Mapping[str, str]) -> tuple[Row, Cost]:
     """Asks one question and adds it to the history."""
     begun = time.perf_counter()
     answer = assistant.ask(item.question, history=history)
     milliseconds = (time.perf_counter() - begun) * 1000
     history.append(assistant.turn(answer))
-    ranked = [h.paper.id for h in assistant.search(answer.standalone_question, DEPTH)]
+    ranked = [same.get(h.paper.id, h.paper.id) for h in assistant.search(answer.standalone_question, DEPTH)]
     used = answer.usage
     cost = Cost(item.id, round(milliseconds, 2), used.prompt_tokens if used else None, used.completion_tokens if used else None)
-    return row(item, answer, gold, ranked, lambda claim, texts: assistant.check(claim, texts).supported), cost
+    cited = list(dict.fromkeys(same.get(s.paper.id, s.paper.id) for s in answer.sources))
+    return row(item, answer, gold, ranked, cited, lambda claim, texts: assistant.check(claim, texts).supported), cost
 
 
-def row(item: Item, answer: Answer, gold: Sequence[str], ranked: Sequence[str], supports: Callable[[str, Sequence[str]], bool]) -> Row:
+def row(item: Item, answer: Answer, gold: Sequence[str], ranked: Sequence[str], cited: Sequence[str], supports: Callable[[str, Sequence[str]], bool]) -> Row:
     """One question with its measures. Ranking is measured wherever a paper is right; the answer where there is one.
 
     Args:
         gold: ids of the right papers.
         ranked: ids of the papers found, best first.
+        cited: ids of the papers that the answer cites.
         supports: the support check.
     """
-    cited = [s.paper.id for s in answer.sources]
     measures: dict[str, float | None] = {}
     if gold:
         measures |= {f"recall_{k}": retrieval_metrics.recall(ranked, gold, k) for k in (1, 5, 10)}

@@ -22,6 +22,7 @@ from typing import Any
 
 from eval import retrieval_metrics
 from eval.gold import as_text, read_lines, split_of, spread
+from eval.runner import representatives
 from eval.runs import Cost, Row
 from rag.assistant import MAX_QUESTION_CHARS, Assistant
 from rag.errors import InputError
@@ -110,12 +111,13 @@ def ingest(assistant: Assistant, corpus: Corpus, progress: Callable[[int, int], 
 def rows(assistant: Assistant, corpus: Corpus, skip: Collection[str] = ()) -> Iterator[tuple[Row, Cost]]:
     """Searches for each query in order, save those to skip.
 
-    Documents of one text are one paper, which is right if any of them is.
+    Documents of one text are one paper, which is right if any of them is; so are duplicates.
 
     Raises:
         InputError: no right document of any query is in the collection.
     """
-    ids = {o.source_id: p.id for p in assistant.papers() for o in p.origins if o.source_id}
+    same = representatives(assistant)
+    ids = {o.source_id: same.get(p.id, p.id) for p in assistant.papers() for o in p.origins if o.source_id}
     if not any(document in ids for query in corpus.queries for document in query.right):
         raise InputError(f"No right document of any query is in {corpus.file}.", "Name the judgements that belong to this corpus.")
     for query in corpus.queries:
@@ -124,7 +126,7 @@ def rows(assistant: Assistant, corpus: Corpus, skip: Collection[str] = ()) -> It
         begun = time.perf_counter()
         hits = assistant.search(query.text[:MAX_QUESTION_CHARS], DEPTH)
         milliseconds = (time.perf_counter() - begun) * 1000
-        yield _row(query, [h.paper.id for h in hits], ids), Cost(query.id, round(milliseconds, 2))
+        yield _row(query, [same.get(h.paper.id, h.paper.id) for h in hits], ids), Cost(query.id, round(milliseconds, 2))
 
 
 def _row(query: Query, ranked: Sequence[str], ids: Mapping[str, str]) -> Row:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rag.retrieval import HybridRetriever
     from rag.spelling import Vocabulary
     from rag.store import Store
+    from rag.words import Words
 
 SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
@@ -222,13 +223,19 @@ class Assistant:
         """What the index is made with: embedder, dimension, layout; for the eval suite."""
         return dict(self._store.stamp)
 
-    def embedding_seconds(self, texts: Sequence[str]) -> float:
-        """Seconds that the embedder alone takes for texts cut into sentences beforehand; for the bench."""
+    def duplicates(self) -> Mapping[str, frozenset[str]]:
+        """The group of each paper that is one work with another, by id; for the eval suite."""
+        self._refresh()
+        return self._retriever.duplicates
+
+    def embedding_seconds(self, texts: Sequence[str], titles: Sequence[str]) -> float:
+        """Seconds that the embedder alone takes for texts cut into sentences beforehand, and their titles; for the bench."""
         from rag.evidence import cut
 
         sentences = [[plain(p.text) for p in cut(text, "")] for text in texts]
+        named = [plain(t) for t in titles]
         begun = time.perf_counter()
-        for _ in self._embedder.embed_papers(sentences):
+        for _ in self._embedder.embed_papers(sentences, titles=named):
             pass
         return time.perf_counter() - begun
 
@@ -280,13 +287,19 @@ class Assistant:
     def _lexical(self) -> LexicalIndex:
         from rag.lexical import LexicalIndex
 
-        return LexicalIndex(self._store.papers)
+        return LexicalIndex(self._store.papers, self._words.stems)
+
+    @cached_property
+    def _words(self) -> Words:
+        from rag import indexing
+
+        return indexing.words(self._store, self._embedder)
 
     @cached_property
     def _retriever(self) -> HybridRetriever:
         from rag.retrieval import HybridRetriever
 
-        return HybridRetriever(self._store, self._lexical, self._embedder, self.settings.top_k)
+        return HybridRetriever(self._store, self._lexical, self._words, self._embedder, self.settings.top_k)
 
     @cached_property
     def finder(self) -> EvidenceFinder:
@@ -315,7 +328,7 @@ class Assistant:
 
     def _renew(self) -> None:
         """Drops what was built from the papers, after they have changed."""
-        for name in ("_lexical", "_retriever", "finder", "_vocabulary"):
+        for name in ("_words", "_lexical", "_retriever", "finder", "_vocabulary"):
             self.__dict__.pop(name, None)
 
 

@@ -73,13 +73,14 @@ def _model(embedder: LocalEmbedding) -> Check:
 
 
 def _index(store: Store) -> Check:
-    """Reads the papers, and searches both collections once, since their vectors lie in files of their own."""
+    """Reads the papers and their words, and searches both collections once, since their vectors lie in files of their own."""
     if not store.exists:
         return Check("index", True, "none yet; the first question or `ask ingest` makes it")
     store.check_stamp()
     anywhere = np.ones(int(store.stamp["dimension"]), dtype=np.float32)
     store.nearest_papers(anywhere, 1)
     store.nearest_passages(anywhere, 1)
+    store.word_vectors(list(store.known_words()))
     papers, passages = len(store.papers), sum(store.passage_counts.values())
     return Check("index", True, f"{papers:,} papers, {passages:,} sentences, made by {store.stamp['embedder']}")
 

@@ -18,6 +18,7 @@ from rag.evidence import cut
 from rag.markup import plain
 from rag.records import IngestReport, Paper
 from rag.store import Entry, Store
+from rag.words import Words, words_of
 
 #: Papers between two writes: under a second of work that a kill loses. Chroma holds Python's lock while it writes, so that smaller
 #: batches keep the embedder waiting more often (the seeds: 2.2 s with 4, 1.75 s with 8, 1.6 s with 16 to 96).
@@ -76,13 +77,31 @@ def _write(readings: Sequence[readers.Reading], store: Store, embedder: LocalEmb
     """Adds what is new and updates what is known, while the right to write is held."""
     store.check_stamp()
     papers, known = merge(p for r in readings for p in r.papers), store.papers
-    new = [p for p in papers if p.id not in known]
     there = [(known[p.id], _join(known[p.id], p)) for p in papers if p.id in known]
-    changed = [after for before, after in there if before != after]
-    store.update(changed)
-    _add(new, store, embedder, progress)
+    changed = [(before, after) for before, after in there if before != after]
+    # A title is part of what is embedded.
+    retitled = [after for before, after in changed if before.title != after.title]
+    store.update([after for before, after in changed if before.title == after.title])
+    new = [p for p in papers if p.id not in known]
+    _add([*retitled, *new], store, embedder, progress)
     notices = dict.fromkeys(n for r in readings for n in r.notices)
     return IngestReport(len(new), len(changed), len(there) - len(changed), tuple(notices))
+
+
+def words(store: Store, embedder: LocalEmbedding) -> Words:
+    """The words of all papers of a collection; those that are missing, as where their file was deleted, are made again and kept.
+
+    Raises:
+        StoreError: the index is damaged or cannot be read.
+    """
+    known = store.known_words()
+    missing = [p for i, p in store.papers.items() if i not in known]
+    if missing:
+        made = {e.paper.id: e.words for e in _entries(missing, embedder)}
+        store.keep_words(made)
+        known |= made
+    # In the order of the papers, whatever was made when.
+    return Words({i: known[i] for i in store.papers}, store.word_vectors)
 
 
 def merge(papers: Iterable[Paper]) -> list[Paper]:
@@ -119,8 +138,8 @@ def _entries(papers: Sequence[Paper], embedder: LocalEmbedding) -> Generator[Ent
     for at in range(0, len(papers), AHEAD):
         ahead = papers[at : at + AHEAD]
         passages = [cut(p.text, p.id) for p in ahead]
-        vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages])
-        yield from (Entry(p, s, v.whole, v.sentences) for p, s, v in zip(ahead, passages, vectors, strict=True))
+        vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages], titles=[plain(p.title or "") for p in ahead])
+        yield from (Entry(p, s, v.whole, v.sentences, words_of(p, v.pieces, v.words)) for p, s, v in zip(ahead, passages, vectors, strict=True))
 
 
 def _join(old: Paper, new: Paper) -> Paper:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,14 @@ class LexicalIndex:
 
     Args:
         papers: by id; the order of the scores is the order of this mapping.
+        known: the stems of each paper's title and abstract where they are known already.
     """
 
-    def __init__(self, papers: Mapping[str, Paper]) -> None:
+    def __init__(self, papers: Mapping[str, Paper], known: Mapping[str, Sequence[str]] | None = None) -> None:
         import bm25s
 
         self.ids = tuple(papers)
-        stems = [content_stems(f"{p.title or ''} {p.text}") for p in papers.values()]
+        stems = [known[i] if known else content_stems(f"{p.title or ''} {p.text}") for i, p in papers.items()]
         self._documents = Counter(s for one in stems for s in set(one))
         self._bm25 = bm25s.BM25(k1=K1, b=B, method="lucene")
         # bm25s refuses a corpus without a single token, as an empty collection is.

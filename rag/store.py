@@ -1,8 +1,9 @@
 """The index on disk: two Chroma collections, `papers` and `passages`, in one folder a collection of ours.
 
 A paper's row is written after its passages, so it marks them as complete: what a kill in mid-write leaves behind is passages
-of no known paper, which no search returns and the next ingest overwrites. Titles and the rest live in metadata only, never in
-a vector, so that naming a paper later costs no embedding. A paper's text is metadata too, and no Chroma document: those are indexed for
+of no known paper, which no search returns and the next ingest overwrites. What is known of its words (`rag/words.py`) is written before both.
+A title is part of the paper's vector and of its words; authors, venue and the rest live in metadata only, so that learning them later costs no
+embedding. A paper's text is metadata too, and no Chroma document: those are indexed for
 full-text search, which is BM25's work here and took a twentieth of the time of an ingest.
 
 Chroma is used through its own client: LlamaIndex's adapter turns cosine distances into exp(-distance), stores each node twice,
@@ -16,7 +17,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 from rag.errors import LockedError, StampError, StoreError
 from rag.records import Origin, Paper, Passage
 from rag.store_errors import is_theirs, ours
+from rag.words import PaperWords, WordsFile
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
 #: Raised when what is stored, or how a text is cut into passages, changes so that an old index would answer wrongly.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 #: Two first questions asked at once both want to index the seeds (4 s here); the second waits for the first.
 LOCK_WAIT_S = 120.0
 #: A write of another `ask` takes a fifth of a second; whoever holds the database for longer is another program, and Chroma would wait on.
@@ -51,12 +53,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A paper with its passages and vectors: `whole` (d,) and `sentences` (passages, d), float32 of length 1."""
+    """A paper with its passages, its words and vectors: `whole` (d,) and `sentences` (passages, d), float32 of length 1."""
 
     paper: Paper
     passages: tuple[Passage, ...]
     whole: NDArray[np.float32]
     sentences: NDArray[np.float32]
+    words: PaperWords
 
 
 class Store:
@@ -77,6 +80,7 @@ class Store:
         self._seeding_file = folder.with_name(f".{folder.name}.seeding")
         self._seen = self._last_written()
         self._probed = False
+        self._words = WordsFile(folder)
 
     @property
     def seeding(self) -> bool:
@@ -110,6 +114,9 @@ class Store:
             StoreError: the disk is full, the folder cannot be written to, or the index is damaged.
         """
         with self._errors("written to"):
+            # Looked at first, so that an index of another stamp is refused before anything is written.
+            _ = self._papers, self._passages
+            self._words.write({e.paper.id: e.words for e in entries})
             passages = [(p, v) for e in entries for p, v in zip(e.passages, e.sentences, strict=True)]
             for batch in self._batches(passages):
                 self._passages.upsert(
@@ -125,6 +132,37 @@ class Store:
                     metadatas=[_to_metadata(e.paper, len(e.passages)) for e in chunk],
                 )
         self._forget()
+
+    def known_words(self) -> dict[str, PaperWords]:
+        """What is kept of the words of papers, without their vectors; those of which it is missing, or of an older title, are left out.
+
+        Raises:
+            StoreError: the file is damaged or cannot be read.
+        """
+        if not self.exists:
+            return {}
+        with self._errors("read"):
+            return self._words.read(self.papers)
+
+    def keep_words(self, rows: Mapping[str, PaperWords]) -> None:
+        """Writes words that were missing; a disk that takes none is no reason not to answer."""
+        with suppress(StoreError), self._errors("written to"):
+            self._words.write(rows)
+
+    def word_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.int8]]:
+        """The vectors of the words of some papers.
+
+        Raises:
+            StoreError: the file is damaged or cannot be read.
+        """
+        with self._errors("read"):
+            return self._words.vectors(ids)
+
+    def paper_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors (d,) of some papers, by id."""
+        with self._errors("read"):
+            got = self._papers.get(ids=list(ids), include=["embeddings"])
+            return {i: np.asarray(v, dtype=np.float32) for i, v in zip(got["ids"], got["embeddings"] if got["embeddings"] is not None else (), strict=True)}
 
     def update(self, papers: Sequence[Paper]) -> None:
         """Rewrites what is known of papers that are there; text and vectors stay. Hold `writing()` around it.

@@ -13,6 +13,7 @@ from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
 from rag.records import Check, Passage
 from rag.settings import Settings
 from rag.store import Entry, Store
+from rag.words import words_of
 from tests.conftest import AskRun, make_paper
 from tests.openai_server import OpenAIServer
 
@@ -90,12 +91,23 @@ def test_damaged_vectors_are_found_although_the_papers_can_be_read(tmp_path: Pat
     paper, vector = make_paper(), np.eye(1, DIMENSION, dtype=np.float32)[0]
     passages = tuple(Passage(paper.id, n, 0, 2, "We") for n in range(1200))
     with store.writing():
-        store.add([Entry(paper, passages, vector, np.stack([vector] * len(passages)))])
+        store.add(
+            [
+                Entry(
+                    paper, passages, vector, np.stack([vector] * len(passages)), words_of(paper, np.zeros(0, dtype=np.uint16), np.zeros((0, 64), dtype=np.int8))
+                )
+            ]
+        )
     store.close()
     assert broken(examined(tmp_path / "large")) == []
     damaged = [header.write_bytes(b"garbage" * 100) for header in store.folder.rglob("header.bin")]
     assert damaged
     assert broken(examined(tmp_path / "large")) == ["index"]
+
+
+def test_damaged_words_are_found(own_home: Path) -> None:
+    (own_home / "collections" / "default" / "words.sqlite3").write_bytes(b"garbage" * 5000)
+    assert broken(examined(own_home)) == ["index"]
 
 
 def test_a_home_that_cannot_be_written_to_is_found() -> None:

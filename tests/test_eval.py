@@ -19,6 +19,7 @@ from eval.__main__ import main
 from rag.assistant import Assistant
 from rag.errors import InputError, UsageError
 from rag.records import Answer, Sentence, Source
+from rag.settings import Settings
 from tests.conftest import clean_environment, make_paper
 from tests.openai_server import OpenAIServer
 
@@ -95,7 +96,22 @@ def test_an_answer_is_matched_by_its_frame_or_missed_for_its_markup() -> None:
 
 
 def _measures(answer: Answer, ranked: list[str]) -> Mapping[str, float | None]:
-    return runner.row(ITEM, answer, [PAPER.id], ranked, lambda claim, texts: True).measures
+    return runner.row(ITEM, answer, [PAPER.id], ranked, [s.paper.id for s in answer.sources], lambda claim, texts: True).measures
+
+
+def test_a_duplicate_of_the_right_paper_is_right(tmp_path: Path) -> None:
+    assistant = Assistant(Settings.load(home=tmp_path / "home", mode="extractive"))
+    text = "We count the stripes of zebras in {} herds of the southern plains, at dawn and at dusk, in the last years of a drought. There were 17 stripes."
+    for n, rows in enumerate(((text.format("five"), "Stripes"), ("Horses graze at night.", "Horses")), start=1):
+        (tmp_path / f"{n}.jsonl").write_text(json.dumps({"title": rows[1], "text": rows[0]}))
+    (tmp_path / "3.jsonl").write_text(json.dumps({"title": "Stripes", "text": text.format("many")}))
+    assistant.ingest([tmp_path / f"{n}.jsonl" for n in (1, 2, 3)])
+    items = [
+        gold.Item(f"q{n}", "How many stripes of zebras were counted?", "fact", "named", "answered", ((f"{n}.jsonl", 1),), ("17",), ("There were 17 stripes.",))
+        for n in (1, 3)
+    ]
+    for row in runner.run(assistant, items):
+        assert row.measures["recall_1"] == row.measures["right_paper_cited"] == row.measures["cited_precision"] == 1.0
 
 
 def test_a_decline_counts_as_an_answer() -> None:

@@ -20,6 +20,7 @@ import pytest
 from rag import indexing, store
 from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
 from rag.errors import InputError, LockedError, ModelFileError, StampError
+from rag.evidence import cut
 from rag.indexing import ingest
 from rag.markup import plain
 from rag.records import IngestReport
@@ -35,9 +36,9 @@ class CountingEmbedding(LocalEmbedding):
 
     embedded: int = 0
 
-    def embed_papers(self, papers: Sequence[Sequence[str]], *args: object) -> object:  # type: ignore[override]
+    def embed_papers(self, papers: Sequence[Sequence[str]], *args: object, **kwargs: object) -> object:  # type: ignore[override]
         self.embedded += len(papers)
-        return super().embed_papers(papers)
+        return super().embed_papers(papers, *args, **kwargs)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -92,11 +93,23 @@ def test_a_second_ingest_embeds_nothing(tmp_path: Path, empty: Store, embedder: 
 
 def test_a_name_learnt_later_costs_no_embedding(tmp_path: Path, empty: Store, embedder: CountingEmbedding) -> None:
     ingest([jsonl(tmp_path / "a.jsonl", {"text": ONE}, {"text": TWO})], empty, embedder)
-    known = {"title": "Slopes", "authors": ["Jane Doe"], "venue": "ICML", "year": 2024, "url": "https://a.org"}
+    known = {"authors": ["Jane Doe"], "venue": "ICML", "year": 2024, "url": "https://a.org"}
     assert ingest([jsonl(tmp_path / "a.jsonl", {"text": ONE, **known}, {"text": TWO})], empty, embedder) == IngestReport(0, 1, 1)
     assert embedder.embedded == 2
     paper = next(p for p in empty.papers.values() if p.text == ONE)
-    assert (paper.title, paper.authors, paper.label) == ("Slopes", ("Jane Doe",), "Doe, ICML 2024")
+    assert (paper.authors, paper.label) == (("Jane Doe",), "Doe, ICML 2024")
+
+
+def test_a_title_learnt_later_or_changed_is_part_of_what_is_searched(tmp_path: Path, empty: Store, embedder: CountingEmbedding) -> None:
+    ingest([jsonl(tmp_path / "a.jsonl", {"text": ONE}, {"text": TWO})], empty, embedder)
+    for count, title in ((3, "Zebrafish Slopes"), (4, "Slopes of Zebrafish Hearts")):
+        assert ingest([jsonl(tmp_path / "a.jsonl", {"text": ONE, "title": title}, {"text": TWO})], empty, embedder) == IngestReport(0, 1, 1)
+        assert embedder.embedded == count
+        paper = next(p for p in empty.papers.values() if p.text == ONE)
+        (vectors,) = LocalEmbedding().embed_papers([[plain(s.text) for s in cut(ONE, "")]], titles=[title])
+        assert empty.paper_vectors([paper.id])[paper.id] == pytest.approx(vectors.whole, abs=1e-5)
+        assert empty.known_words()[paper.id].title == title
+        assert np.array_equal(empty.word_vectors([paper.id])[paper.id], vectors.words)
 
 
 def test_what_was_known_is_not_forgotten_by_a_file_that_knows_less(tmp_path: Path, empty: Store, embedder: CountingEmbedding) -> None:
@@ -160,7 +173,7 @@ def test_both_granularities_are_there_as_unit_vectors(seeded: Store) -> None:
 def test_a_stored_vector_is_the_embedders_own(seeded: Store) -> None:
     paper = min(seeded.papers.values(), key=lambda p: len(p.text))
     sentences = [plain(str(d)) for i, d, _, _ in sorted(rows(seeded, "passages"), key=lambda r: int(r[0].split(":")[1])) if i.startswith(paper.id)]
-    (vectors,) = LocalEmbedding().embed_papers([sentences])
+    (vectors,) = LocalEmbedding().embed_papers([sentences], titles=[plain(paper.title or "")])
     (stored,) = [v for i, _, _, v in rows(seeded, "papers") if i == paper.id]
     assert stored == pytest.approx(vectors.whole, abs=1e-5)
     assert dict(seeded.nearest_papers(vectors.whole, 1)) == {paper.id: pytest.approx(1, abs=1e-5)}

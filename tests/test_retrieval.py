@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rag import retrieval
+from rag import indexing, retrieval
 from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
 from rag.evidence import cut
 from rag.filters import matches
@@ -20,6 +22,7 @@ from rag.markup import plain
 from rag.records import Filters, Hit, Paper
 from rag.retrieval import HybridRetriever
 from rag.store import Entry, Store
+from rag.words import names_of, words_of
 from tests.conftest import make_paper
 
 KV = "Which papers compress the KV cache?"
@@ -37,7 +40,12 @@ def seeded(seeded_home: Path) -> Store:
 
 @pytest.fixture(scope="module")
 def retriever(seeded: Store, embedder: LocalEmbedding) -> HybridRetriever:
-    return HybridRetriever(seeded, LexicalIndex(seeded.papers), embedder)
+    return retriever_of(seeded, embedder)
+
+
+def retriever_of(store: Store, embedder: LocalEmbedding) -> HybridRetriever:
+    words = indexing.words(store, embedder)
+    return HybridRetriever(store, LexicalIndex(store.papers, words.stems), words, embedder)
 
 
 @pytest.fixture
@@ -49,14 +57,14 @@ def empty(tmp_path: Path) -> Iterator[Store]:
 
 def entries(papers: list[Paper], embedder: LocalEmbedding) -> list[Entry]:
     passages = [cut(p.text, p.id) for p in papers]
-    vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages])
-    return [Entry(p, s, v.whole, v.sentences) for p, s, v in zip(papers, passages, vectors, strict=True)]
+    vectors = embedder.embed_papers([[plain(s.text) for s in one] for one in passages], titles=[plain(p.title or "") for p in papers])
+    return [Entry(p, s, v.whole, v.sentences, words_of(p, v.pieces, v.words)) for p, s, v in zip(papers, passages, vectors, strict=True)]
 
 
 def over(store: Store, embedder: LocalEmbedding, *papers: Paper) -> HybridRetriever:
     with store.writing():
         store.add(entries(list(papers), embedder))
-    return HybridRetriever(store, LexicalIndex(store.papers), embedder)
+    return retriever_of(store, embedder)
 
 
 def ids(hits: list[Hit]) -> list[str]:
@@ -95,8 +103,10 @@ def test_the_order_is_total_and_every_paper_comes_once(retriever: HybridRetrieve
 
 
 def test_papers_that_score_the_same_are_ordered_by_id(empty: Store, embedder: LocalEmbedding) -> None:
-    twins = [Paper(name, "Mice slept in seven cages. They snored.", make_paper().origins) for name in ("c", "a", "b")]
-    assert ids(over(empty, embedder, *twins).search("Where did mice sleep?", 3)) == ["a", "b", "c"]
+    # One has as little to do with the question as the other: what is measured of them is all the same.
+    twins = [Paper(name, text, make_paper().origins) for name, text in (("c", "?"), ("a", "!"), ("b", "."))]
+    hits = over(empty, embedder, *twins).search("的", 3)
+    assert [h.paper.id for h in hits] == [h.paper.id for h in sorted(hits, key=lambda h: (-h.score, h.paper.id))]
 
 
 def test_the_order_of_ingesting_changes_no_result(tmp_path: Path, seeded: Store, retriever: HybridRetriever, embedder: LocalEmbedding, empty: Store) -> None:
@@ -110,7 +120,7 @@ def test_the_order_of_ingesting_changes_no_result(tmp_path: Path, seeded: Store,
 
 
 def test_an_empty_collection_finds_nothing(empty: Store, embedder: LocalEmbedding) -> None:
-    assert HybridRetriever(empty, LexicalIndex(empty.papers), embedder).search(KV, 5) == []
+    assert retriever_of(empty, embedder).search(KV, 5) == []
 
 
 @pytest.mark.parametrize("question", ["zzzzz", "的", "?", "the of and", "x " * 3000])
@@ -124,11 +134,114 @@ def test_what_a_killed_ingest_left_behind_is_never_found(empty: Store, embedder:
     whole, orphan = make_paper(), make_paper("Mice slept in seven cages. They snored all night and dreamt of cheese.")
     retriever = over(empty, embedder, whole, orphan)
     empty._papers.delete(ids=[orphan.id])  # the row that a kill kept from being written
-    again = HybridRetriever(Store(empty.folder, EMBEDDER_ID, DIMENSION), LexicalIndex({whole.id: whole}), embedder)
+    again = retriever_of(Store(empty.folder, EMBEDDER_ID, DIMENSION), embedder)
     empty._forget()
     for one in (retriever, again):
         one._lexical = LexicalIndex(empty.papers)
         assert ids(one.search("Where did the mice sleep and snore?", 5)) == [whole.id]
+
+
+# Names, titles and duplicates ------------------------------------------------------------------------------------------
+
+
+def test_a_paper_that_uses_the_name_asked_for_comes_before_one_on_the_same_topic(empty: Store, embedder: LocalEmbedding) -> None:
+    named = make_paper("We propose ZeBRA. It routes the tokens of a text between experts and is slow on long texts.")
+    about = make_paper("What a zebra is, we ask of the zebra. The zebra is an animal, and grazes.")
+    others = [make_paper(f"Router {n} sends tokens to {n * 7} experts. Texts of {n * 31} words are routed in {n} steps.") for n in range(8)]
+    retriever = over(empty, embedder, about, named, *others)
+    assert ids(retriever.search("What is ZeBRA?", 1)) == [named.id]
+    assert ids(retriever.search("What is a zebra?", 1)) == [about.id]
+
+
+def test_a_quoted_title_finds_its_paper(empty: Store, embedder: LocalEmbedding) -> None:
+    titled = make_paper("We route tokens between experts and measure how long that takes.", title="Attention Is Cheap on Long Documents")
+    about = make_paper("Attention on long documents is cheap. Cheap attention for documents that are long is what we study.", title="A Study")
+    others = [make_paper(f"We study horses of colour {n}. They graze in field {n * 7} and sleep in stable {n * 3}.") for n in range(8)]
+    retriever = over(empty, embedder, about, titled, *others)
+    assert ids(retriever.search("What does “Attention Is Cheap on Long Documents” measure?", 1)) == [titled.id]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Is BiSHop, P-BO or t^3VAE better than LLMs?", ("BiSHop", "P-BO", "BO", "t3VAE", "LLM")),
+        ("We use IoT-based LESS on Llama2 in Paris.", ("IoT-based", "IoT", "LESS", "Llama2")),
+        ("WHAT IS DMC?", ()),
+        ("Results of 17 steps in 2024, 3x faster.", ()),
+        ("", ()),
+    ],
+)
+def test_names_are_told_by_their_shape(text: str, names: tuple[str, ...]) -> None:
+    assert names_of(text) == names
+
+
+SHEEP = "We count sheep in {} meadows of the northern hills. Each flock was counted twice by shepherds, at dawn and at dusk, over four summers of drought."
+
+
+def test_of_papers_that_are_one_work_the_best_is_found(empty: Store, embedder: LocalEmbedding) -> None:
+    one, other = make_paper(SHEEP.format("seven")), make_paper(SHEEP.format("several"))
+    first = make_paper("We route tokens between experts.", title="Mixing the Experts of Language")
+    second = make_paper("Horses graze at night.", title="Mixing the experts of language.")
+    apart = make_paper("We count sheep in meadows. Wolves were not counted.")
+    retriever = over(empty, embedder, one, other, first, second, apart)
+    assert retriever.duplicates == {p.id: frozenset(q.id for q in pair) for pair in ((one, other), (first, second)) for p in pair}
+    assert len(retriever.search("How often were sheep counted?", 10)) == 3
+    assert ids(retriever.search("How many tokens go to experts?", 1)) == [first.id]
+    assert ids(retriever.search("Do horses graze?", 1)) == [second.id]
+
+
+def test_short_titles_and_other_texts_on_one_topic_are_no_duplicates(empty: Store, embedder: LocalEmbedding) -> None:
+    papers = [
+        make_paper("We route tokens between experts.", title="A Reply"),
+        make_paper("Horses graze at night.", title="A reply"),
+        make_paper(SHEEP.format("seven")),
+        make_paper(SHEEP.replace("counted twice by shepherds, at dawn and at dusk,", "found to be shrinking, losing a third of its lambs,").format("seven")),
+    ]
+    assert over(empty, embedder, *papers).duplicates == {}
+    assert len(retriever_of(empty, embedder).search("sheep", 10)) == 4
+
+
+# Words -----------------------------------------------------------------------------------------------------------------
+
+
+def told(hits: list[Hit]) -> list[tuple[str, float]]:
+    return [(h.paper.id, h.score) for h in hits]
+
+
+@pytest.mark.parametrize("lost", ["the file", "a row", "vectors", "a title"])
+def test_words_that_are_missing_are_made_again(own_home: Path, embedder: LocalEmbedding, retriever: HybridRetriever, lost: str) -> None:
+    folder = own_home / "collections" / "default"
+    some = "(SELECT id FROM words ORDER BY id LIMIT 9)"
+    changes = {
+        "a row": f"DELETE FROM words WHERE id IN {some}",
+        "vectors": f"UPDATE vectors SET vectors = x'0102' WHERE id IN {some}",
+        "a title": f"UPDATE words SET title = 'Another', title_stems = 'kv cach' WHERE id IN {some}",
+    }
+    if lost == "the file":
+        (folder / "words.sqlite3").unlink()
+    else:
+        with closing(sqlite3.connect(folder / "words.sqlite3")) as database, database:
+            database.execute(changes[lost])
+    store = Store(folder, EMBEDDER_ID, DIMENSION)
+    assert len(store.known_words()) == (0 if lost == "the file" else 86)
+    assert told(retriever_of(store, embedder).search(KV, 95)) == told(retriever.search(KV, 95))
+    assert len(store.known_words()) == 95, "they are kept"
+    store.close()
+
+
+def test_words_that_cannot_be_kept_are_used_all_the_same(
+    own_home: Path, embedder: LocalEmbedding, retriever: HybridRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = own_home / "collections" / "default"
+    (folder / "words.sqlite3").unlink()
+    store = Store(folder, EMBEDDER_ID, DIMENSION)
+
+    def refuse(rows: object) -> None:
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr(store._words, "write", refuse)
+    assert told(retriever_of(store, embedder).search(KV, 95)) == told(retriever.search(KV, 95))
+    store.close()
 
 
 # Filters ---------------------------------------------------------------------------------------------------------------
@@ -251,5 +364,5 @@ def test_fusion_weighs_how_far_a_score_stands_out_not_how_large_it_is() -> None:
 def test_indexing_and_retrieving_meet_in_the_same_vectors(tmp_path: Path, empty: Store, embedder: LocalEmbedding) -> None:
     (tmp_path / "a.txt").write_text("ICML 2024\n\nWe prove that zebra stripes repel horseflies. Flies landed less often on striped coats.")
     ingest([tmp_path / "a.txt"], empty, embedder)
-    hit = HybridRetriever(empty, LexicalIndex(empty.papers), embedder).search("We prove that zebra stripes repel horseflies.", 1)[0]
+    hit = retriever_of(empty, embedder).search("We prove that zebra stripes repel horseflies.", 1)[0]
     assert hit.parts["sentence"] > hit.parts["abstract"] > 0.5

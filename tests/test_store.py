@@ -23,9 +23,11 @@ from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
 from rag.errors import LockedError, StampError, StoreError
 from rag.records import Origin, Paper, Passage
 from rag.store import Entry, Store
+from rag.words import PaperWords
 from tests.conftest import AskRun, clean_environment
 
 WIDTH = 8
+NO_WORDS = PaperWords("", (), (), (), np.zeros(0, dtype=np.uint16), np.zeros((0, 64), dtype=np.int8))
 
 
 def entry(name: str, vector: NDArray[np.float32] | None = None, sentences: int = 2, **known: object) -> Entry:
@@ -35,7 +37,7 @@ def entry(name: str, vector: NDArray[np.float32] | None = None, sentences: int =
     vector = at if vector is None else vector
     paper = Paper(name, "Some text. " * sentences, (Origin("a.jsonl", 1),), **known)  # type: ignore[arg-type]
     passages = tuple(Passage(name, n, 11 * n, 11 * n + 10, "Some text.") for n in range(sentences))
-    return Entry(paper, passages, vector, np.stack([vector] * sentences))
+    return Entry(paper, passages, vector, np.stack([vector] * sentences), NO_WORDS)
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def test_a_paper_comes_back_as_it_was(store: Store) -> None:
     full = Paper("b", "Some text. " * 2, origins, title="Ünï\ncode", authors=("Doe, Jane", "李"), venue="ICML", year=2024, url="https://a.org")
     e = entry("b")
     bare = entry("a")
-    filled(store, Entry(full, e.passages, e.whole, e.sentences), bare)
+    filled(store, Entry(full, e.passages, e.whole, e.sentences, NO_WORDS), bare)
     assert list(again(store).papers.values()) == [bare.paper, full]
 
 
@@ -106,7 +108,7 @@ def test_the_nearest_of_many_are_really_the_nearest(tmp_path: Path) -> None:
     vectors = np.random.default_rng(7).standard_normal((5000, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     papers = [Paper(f"{n:04}", "Some text.", (Origin("a.jsonl", n),)) for n in range(len(vectors))]
-    filled(store, *(Entry(p, (), v, np.empty((0, 384))) for p, v in zip(papers, vectors, strict=True)))
+    filled(store, *(Entry(p, (), v, np.empty((0, 384)), NO_WORDS) for p, v in zip(papers, vectors, strict=True)))
     nearest = {f"{n:04}" for n in np.argsort(-(vectors @ vectors[7]))[:200]}
     found = {i for i, _ in store.nearest_papers(vectors[7], 200)}
     store.close()
@@ -125,7 +127,7 @@ def test_more_rows_than_chroma_takes_at_once_are_written_in_batches(store: Store
     limit = store._client.get_max_batch_size()
     papers = [Paper(f"{n:05}", "Some text.", (Origin("a.jsonl", n),)) for n in range(limit + 1)]
     vectors = np.stack([towards(0)])
-    filled(store, *(Entry(p, (Passage(p.id, 0, 0, 10, "Some text."),), vectors[0], vectors) for p in papers))
+    filled(store, *(Entry(p, (Passage(p.id, 0, 0, 10, "Some text."),), vectors[0], vectors, NO_WORDS) for p in papers))
     with store.writing():
         store.update([replace(p, title=f"T {p.id}") for p in papers])
     reread = again(store)
@@ -280,6 +282,36 @@ def test_damaged_vectors_are_told_although_the_database_is_sound(store: Store) -
     assert "--rebuild" in refused.value.hint
 
 
+@pytest.mark.parametrize("damage", [garbled, cut_short])
+def test_damaged_words_are_told_and_a_rebuild_mends_them(store: Store, damage: Callable[[Path], None]) -> None:
+    filled(store, *(entry(f"{n:03}", title=f"Some title {n}") for n in range(200)))
+    damage(store.folder / "words.sqlite3")
+    for look in (store.known_words, lambda: store.word_vectors(["001"])):
+        with pytest.raises(StoreError, match="cannot be read") as refused:
+            look()
+        assert "`ask ingest PATH --rebuild`" in refused.value.hint
+    with store.writing():
+        store.clear()
+        store.add([entry("a")])
+    assert list(store.known_words()) == ["a"]
+
+
+def test_words_are_there_before_the_paper_is_and_go_with_the_collection(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(store, entry("a"))
+
+    def killed(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(store._papers), "upsert", killed)
+    with pytest.raises(KeyboardInterrupt), store.writing():
+        store.add([entry("b")])
+    assert list(store.known_words()) == list(store.papers) == ["a"]
+    assert set(store.word_vectors(["a", "b"])) == {"a", "b"}
+    with store.writing():
+        store.clear()
+    assert not (store.folder / "words.sqlite3").exists()
+
+
 def test_metadata_of_another_program_is_damage_too(store: Store) -> None:
     filled(store, entry("a"))
     store._papers.upsert(ids=["x"], embeddings=[towards(0)], documents=["text"], metadatas=[{"title": "no origins"}])
@@ -294,7 +326,7 @@ def test_a_stamp_of_another_schema_is_refused_by_every_way_of_reading(store: Sto
     monkeypatch.setattr("rag.store.SCHEMA_VERSION", 99)
     newer = Store(store.folder, "some-model", WIDTH)
     for look in (newer.check_stamp, lambda: newer.papers, lambda: newer.nearest_papers(towards(0), 1), newer.vector_store):
-        with pytest.raises(StampError, match="schema 1 instead of 99"):
+        with pytest.raises(StampError, match="schema 2 instead of 99"):
             look()
 
 
