@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -280,6 +281,8 @@ def ui(collection: str | None, host: str, port: int, share: bool) -> None:
 
 def main() -> None:
     """Runs the command line; the one place where exceptions become messages and exit codes."""
+    # Before numpy is imported, which reads it then: threads for matrices as small as these double the processor time of a question.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = cli.main(standalone_mode=False)
         terminal.flush()

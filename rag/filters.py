@@ -26,6 +26,8 @@ SAME = {
 }
 
 
+#: Abstracts on them often say only "LLMs".
+_LANGUAGE_MODELS = frozenset(("language model", "language models"))
 #: A paper that does without the excluded thing ("without resource-intensive fine-tuning") is no paper about it.
 _DONE_WITHOUT = re.compile(r"\b(?:without|no|not|never|free of|avoid\w*|eliminat\w*|instead of|rather than|unlike)\b[^.,;]*$", re.IGNORECASE)
 #: Characters between such a word and the thing.
@@ -66,9 +68,11 @@ def _is_about(paper: Paper, term: str) -> bool:
     """Whether a paper's venue, title or abstract holds an excluded term: a name as it is written, other words by their stems."""
     if term.casefold() == (paper.venue or "").casefold():
         return True
-    kind = facet_in(term, "survey", "position")
+    kind = facet_in(term, "survey", "position", "code")
     if kind and not kind[1]:
         return has_facet(paper, kind[0].name)
+    if term.casefold() in _LANGUAGE_MODELS and _is_about(paper, "LLMs"):
+        return True
     word = next(iter(tokens(_british(term))), "")
     # A paper without the beginning of the first word does not hold the term; that is seen a hundred times faster.
     if word not in SAME and stems([word])[0][:4].rstrip("ie") not in f"{paper.title or ''} {paper.text}".casefold():

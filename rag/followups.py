@@ -34,6 +34,10 @@ _MORE = frozenset(words("more else elaborate continue expand detail details furt
 _MORE_FRAME = frozenset(
     words("can could would you please say tell me us give a bit little some about this that it what anything is there go on and ok so in the")
 )
+_ABOUT = re.compile(
+    r"^\W*(?:and |but |so )*what(?:'s|’s| is| are| was| were) (?:(?P<several>they|these|those|the (?:two|three|papers))|it|this|that)(?: papers?)? about\W*$",
+    re.IGNORECASE,
+)
 _OF_WHAT_WAS_SAID = re.compile(
     r"^\W*(?:and |but |so )*(?:(?:is|was) (?:it|that|this)|are they|(?:does|do|did|would|will) (?:that|this|these|the same))\s+"
     r"(?:also |still |even |then |really |generally )*(?:true|hold|apply|valid|the case|so)\b(?!\s+(?:that|to|whether|up)\b)",
@@ -79,8 +83,11 @@ def _back(question: str, talk: Talk) -> str | None:
 
 
 def _more(question: str, talk: Talk) -> str | None:
-    """More of the paper spoken of: "Can you say more?"."""
+    """More of the paper spoken of: "Can you say more?", "What are they about?"."""
     said = set(tokens(question))
+    if about := _ABOUT.match(question):
+        told = talk.told[-1].papers[: NAMED_TOGETHER if about["several"] else 1]
+        return f"Tell me more about {talk.names(told)}." if len(told) > 1 else f"What is {talk.names(told)} about?"
     return f"Tell me more about {talk.name(talk.topic)}." if said & _MORE and said <= _MORE | _MORE_FRAME else None
 
 

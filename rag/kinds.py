@@ -39,7 +39,8 @@ _TIES = re.compile(
 )
 #: "ICML papers with code", "Willett's papers", "kernel papers", with no question around them.
 _HEADLINE = re.compile(
-    r"^(?!.*\?)[^.,;:]{2,60}?\b(?:papers|abstracts|articles|publications)\b(?:\s+(?:on|about|with|at|in|from|by|that|which)\b.*)?\W*$",
+    r"^(?!.*\?)[^.,;:]{2,60}?\b(?:papers|abstracts|articles|publications)\b"
+    r"(?:,?\s+(?:on|about|with|at|in|from|by|that|which|but|not|without|except|excluding|other than)\b.*)?\W*$",
     re.IGNORECASE,
 )
 #: "What did David Woodruff publish here?": the papers of an author.
@@ -55,7 +56,7 @@ _COUNT = re.compile(
 #: What is known of a paper beside its abstract: authors, venue, year, address.
 _METADATA = re.compile(
     r"^\W*(?:who (?:wrote|authored|published|are the (?:authors?|writers?)|is the (?:first |last |lead )?author|were the authors?)\b"
-    r"|(?:authors?|writers?) of\b|(?:where|when|in (?:what|which) year|at (?:what|which) (?:venue|conference)|in (?:what|which) (?:venue"
+    r"|(?:authors?|writers?) of\b|(?:where|when|(?:in )?(?:what|which) year|at (?:what|which) (?:venue|conference)|in (?:what|which) (?:venue"
     r"|journal)) (?:was|were|is|did)\b"
     r".{2,120}\b(?:published|presented|accepted|appear(?:ed)?|come out)\b"
     r"|(?:(?:give me |show me |what is |what's )?(?:the |a )?(?:link|url|address|doi|web ?page|bibtex|citation) (?:to|of|for)\b))",
@@ -109,6 +110,7 @@ _STATES = frozenset(
         "is are was were isn't aren't wasn't weren't has have had can cannot can't could will won't would may might must should do does don't"
         " doesn't did didn't "
         "hurts hurt harms harm helps improves increases reduces decreases degrades outperforms beats exceeds surpasses lowers raises boosts worsens makes make "
+        "worsen degrade exceed surpass grows never "
         "leads causes prevents requires require needs need depends works work fails fail generalizes generalises scales converges converge achieves achieve "
         "reaches enables allows speeds slows eliminates removes preserves avoids matches produces yields gives suffers benefits accelerates induces promotes "
         "give increase reduce improve outperform lead require exhibit suffer generalize enable rely contradict inhibits affects uses use learns"

@@ -26,7 +26,7 @@ _ASKED_OF_ANY = (
     "share short show simple simulation size slow small smaller software solve something special specific speed stable stage standard start state statement "
     "step still strong stronger study subject such suffer suggest summarize summary sure surpass take target task team technique tell term test thank "
     "theorem theoretical theory thing think time tool topic total traditional train training treat try tune tuning type typical understand university use "
-    "useful usual validate validation value version want way weak weakness without word work world worse write yes "
+    "useful usual validate validation value version want way weak weakness without word work world worse write wrote yes "
     "batch epoch github gpu hyperparameter latency licence license seed speedup throughput "
 )
 #: Kinds of thing that a paper may be called by.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from rag.filters import matches, merged
 from rag.kinds import is_foreign, kind_of, topic_of
 from rag.links import Link, link_in, titled
+from rag.markup import plain
 from rag.names import named_papers
 from rag.records import BY_PAPER, Filters, Kind, Paper
 from rag.restrictions import taken
@@ -61,12 +63,22 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
         topic = ""
     named: tuple[Paper, ...] = ()
     if topic and kind not in ("list", "count"):
-        named = tuple(named_papers(topic, (p for p in (link.papers if link and link.papers else papers) if matches(p, filters))))
+        meant = [p for p in (link.papers if link and link.papers else papers) if matches(p, filters)]
+        named = tuple(dict.fromkeys((*named_papers(topic, meant), *_in_quotes(topic, meant))))
     if kind == "keywords" and named and _only_names(topic, named):
         kind = "paper" if len(named) == 1 else "list"
     if kind == "keywords" and (filters.author or filters.venue or filters.code or filters.exclude):
         kind = "list"
     return Reading(question, kind, topic, filters, link.papers if link and link.papers else named, link)
+
+
+def _in_quotes(topic: str, papers: Collection[Paper]) -> list[Paper]:
+    """The papers whose title, or the part of it before its colon, stands in quotation marks: a follow-up calls a long one so."""
+    quoted = {q.casefold() for q in re.findall('[“"]([^”"]+)[”"]', topic)}
+    if not quoted:
+        return []
+    titles = ((p, plain(p.title or "").casefold()) for p in papers)
+    return [p for p, title in titles if title and {title, title.partition(":")[0].strip()} & quoted]
 
 
 def _only_names(topic: str, named: Collection[Paper]) -> bool:

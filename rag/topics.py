@@ -124,7 +124,9 @@ def _forms(name: str, hits: Iterable[Hit]) -> tuple[str, ...]:
     """A name, and what it is short for where one of some papers says so: "key-value (KV)"."""
     single = re.sub(r"(?<=[A-Z])s$", "", name)
     long = rf"((?:[\w]+[\s–-]+){{1,{len(single) + 1}}})\({re.escape(single)}s?\)"
-    found = [m[1] for h in hits for m in re.finditer(long, plain(h.paper.text)) if len(single) > 1]
+    # Looked for where the bracket is: searching every abstract for each of 500 names took 45 s.
+    telling_ = [text for h in hits if len(single) > 1 and f"({single}" in (text := plain(h.paper.text))]
+    found = [m[1] for text in telling_ for m in re.finditer(long, text)]
     spelt = [f for full in found if (f := _initials(re.split(r"[\s–-]+", full.strip(" –-")), single))]
     return (name, *dict.fromkeys(spelt))
 

@@ -119,6 +119,7 @@ OPPOSED = [
     ("Pruning reduces memory", "We investigate whether pruning does not reduce memory.", ""),
     ("Pruning reduces memory", "Pruning reduces memory, and accuracy increases.", ""),
     ("Training takes 17 hours", "It has 17 layers and runs 3 epochs.", ""),
+    ("DMC needs no training at all", "DMC preserves performance, outperforming up-trained attention.", ""),
 ]
 
 
@@ -126,6 +127,52 @@ OPPOSED = [
 def test_a_contradiction_is_missed_or_invented(claim: str, sentence: str, how: str) -> None:
     assert opposes(claim, sentence) == how
     assert not (how and how != "number" and agrees(claim, sentence))
+
+
+DISAGREE = [
+    ("Hallucinations have sharper activations than correct generations", "Correct generations have sharper activations than hallucinations."),
+    ("DMC works without any training", "DMC is applied via continued training without adding extra parameters."),
+    ("SmartPlay has 9 games", "Each game in SmartPlay challenges 9 important capabilities."),
+    ("SmartPlay has 9 games", "SmartPlay consists of 6 different games."),
+    ("BiLLM needs weeks to binarize a model", "BiLLM binarizes a model within 0.5 hours."),
+]
+
+
+@pytest.mark.parametrize(("claim", "sentence"), DISAGREE, ids=[s for _, s in DISAGREE])
+def test_a_claim_is_supported_by_a_sentence_on_something_else(claim: str, sentence: str) -> None:
+    assert not agrees(claim, sentence)
+
+
+AGREE = [
+    (
+        "Correct generations have sharper activations than incorrect generations",
+        "Correct generations have sharper activations, compared to incorrect generations.",
+    ),
+    ("DMC works without any training", "DMC is applied without training or extra parameters."),
+    ("SmartPlay has 6 games", "SmartPlay consists of 6 different games."),
+    ("BiLLM takes 0.5 hours to binarize a model", "BiLLM binarizes a model within 0.5 hours."),
+]
+
+
+@pytest.mark.parametrize(("claim", "sentence"), AGREE, ids=[s for _, s in AGREE])
+def test_a_claim_is_not_supported_by_what_it_repeats(claim: str, sentence: str) -> None:
+    assert agrees(claim, sentence)
+
+
+def test_an_author_of_nothing_here_gets_the_papers_of_others(assistant: Assistant) -> None:
+    answer = assistant.ask("Papers on large language models by Rebecca Willett")
+    assert (answer.outcome, answer.filters.author) == ("no_paper", "Rebecca Willett")
+    assert assistant.ask("Papers on inference by Laplace approximation").filters == Filters()
+
+
+def test_papers_without_code_are_counted_wrong(assistant: Assistant) -> None:
+    for question in ("How many papers do not release code?", "How many papers are there without code?"):
+        assert assistant.ask(question).lead.startswith("75 abstracts fit this."), question
+
+
+def test_a_paper_that_is_called_by_a_long_head_in_quotes_is_dropped(assistant: Assistant) -> None:
+    answer = assistant.ask("How do “Model Tells You What to Discard”, “Get More with LESS” and Dynamic Memory Compression differ?")
+    assert named(answer, "Model Tells You", "Get More with LESS", "Dynamic Memory Compression")
 
 
 POINTERS = [
@@ -185,3 +232,13 @@ def test_a_misspelt_question_finds_nothing_or_is_mended_silently(assistant: Assi
     assert "SmartPlay" in answer.standalone_question
     assert "SmrtPlay" in answer.question
     assert not assistant.ask("What is QLoRA?").notices
+
+
+def test_a_question_of_hundreds_of_names_searches_every_abstract_for_each(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rag import topics
+
+    sought: list[str] = []
+    finditer = topics.re.finditer
+    monkeypatch.setattr(topics.re, "finditer", lambda pattern, text, *rest: sought.append(text) or finditer(pattern, text, *rest))
+    assistant.ask("Which papers use " + ", ".join(f"Zq{n}Xv" for n in range(300)) + " or KV?")
+    assert len(sought) < 300

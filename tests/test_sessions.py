@@ -62,6 +62,8 @@ def turn(*papers: Paper, question: str = "What is proposed?", answer: str = "Thi
         ("Tell me more about it.", "Tell me more about Dynamic Memory Compression."),
         ("is that also true for vision models?", "What is proposed? Is that also true for vision models?"),
         ("Why?", "What is proposed? Why?"),
+        ("who wrote it?", "Who wrote Dynamic Memory Compression?"),
+        ("What is it about?", "What is Dynamic Memory Compression about?"),
     ],
 )
 def test_a_follow_up_is_put_into_words(question: str, expected: str) -> None:
@@ -109,6 +111,7 @@ def test_a_question_that_stands_alone_is_left_as_it_is(question: str, reason: st
         ([turn(PAIRS), turn(DMC)], "Back to the first: is it slow?", f"Is “{PAIRS.title}” slow?"),
         ([turn(DMC), turn()], "OK, back to it: is it slow?", "Is Dynamic Memory Compression slow?"),
         ([turn(DMC, BILLM, question=LIST[0])], "How do they differ?", "How do Dynamic Memory Compression and BiLLM differ?"),
+        ([turn(DMC, BILLM, question=LIST[0])], "What are they about?", "Tell me more about Dynamic Memory Compression and BiLLM."),
         ([turn(DMC, BILLM, question=LIST[0])], "How large is it?", "How large is Dynamic Memory Compression?"),
         ([turn(DMC, question=LIST[0])], "And ICLR?", "Which ICLR papers compress language models?"),
         ([turn(DMC, question="How fast is Dynamic Memory Compression?")], "And BiLLM?", "How fast is BiLLM?"),
@@ -131,6 +134,7 @@ def test_a_question_that_stands_alone_is_left_as_it_is(question: str, reason: st
         "back by place",
         "back after a declined question",
         "they after a list",
+        "about a list",
         "it after a list",
         "another venue",
         "another paper, asked the same",
