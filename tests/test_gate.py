@@ -70,8 +70,8 @@ def _always_yes(patch: pytest.MonkeyPatch) -> None:
 def _never_declines(patch: pytest.MonkeyPatch) -> None:
     judge = finding.judge
 
-    def broken(*args: Any) -> Judgement:
-        return replace(judge(*args), outcome="answered", hedged=False)
+    def broken(*args: Any, **options: Any) -> Judgement:
+        return replace(judge(*args, **options), outcome="answered", hedged=False)
 
     patch.setattr(finding, "judge", broken)
 
