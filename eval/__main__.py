@@ -139,7 +139,7 @@ def gate_command(folder: Path, baseline: Path) -> None:
         raise InputError(f"{folder} was run with other code than what is here now.", "Run `python -m eval run --fresh` first.")
     decision = gate.decide(gate.load(baseline), this)
     _write(folder, this, decision.comparison)
-    _changes(decision.comparison, only=None if decision.losses else ())
+    _changes(decision.comparison, questions=bool(decision.losses))
     for loss in decision.losses:
         _say(f"LOST {loss.measure.heading}: {loss.before:.3f} to {loss.after:.3f} (p {loss.paired.p:.4f}); lost: {', '.join(loss.lost)}")
     for fault in decision.faults:
@@ -203,12 +203,12 @@ def _show(folder: Path, this: runs.Run) -> None:
     console.print(f"{len(this.rows)} questions, {len(this.claims)} claims; quotes not verbatim: {unfaithful or 'none'}. Report: {folder / 'report.html'}")
 
 
-def _changes(comparison: Comparison, only: tuple[str, ...] | None = None) -> None:
-    """The changes on the terminal."""
+def _changes(comparison: Comparison, *, questions: bool = True) -> None:
+    """The changes on the terminal, and in which questions."""
     console = Console()
     console.width = max(console.width, TABLE_WIDTH)
     console.print(report.changes(comparison))
-    if only is None:
+    if questions:
         for change in comparison.changes:
             for word, ids in (("lost", change.lost), ("won", change.won)):
                 if ids:

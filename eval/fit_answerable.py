@@ -1,16 +1,21 @@
 """Fits the weights of `rag/answerable.py` on the gold questions, and reports how they do by grouped cross-validation.
 
-usage: python -m eval.fit_answerable [--write] [--also FILE.jsonl]
+usage: python -m eval.fit_answerable [--write] [--dev]; with --write the README's table of declines is written too
 
-Two questions on one paper, or of one conversation, are always in the same fold. `--also` names questions that are judged in the fold of
-their paper and never trained on. The bars are quantiles of out-of-fold scores of answerable questions, so that they are not set on
-scores that training made too good.
+Two questions on one paper, or of one conversation, are always in the same fold. The bars are quantiles of out-of-fold scores of answerable
+questions, so that they are not set on scores that training made too good.
+
+The weights are fitted on both halves, unlike any other number of the program: what tells a missing detail is rare, and half of 60 questions
+fixes no bar. Fitted on dev alone (`--dev`), of test's answerable questions 0.095 are declined and 0.103 hedged, of those near the topic 0.58, missing
+details 0.65, false premises 0.55: the bar for details lands too high. So the halves' rates in a report are of questions that were trained on, and the
+cross-validation printed here is what to believe.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +26,25 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from eval.decline_metrics import auroc, ece, risk_coverage
 from eval.gold import Item, load
+from eval.significance import interval
 from rag.answerable import LEAST, MODELS, decide
 from rag.assistant import Assistant
 from rag.settings import Settings
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "rag" / "weights" / "answerable.json"
+README = Path(__file__).resolve().parent.parent / "README.md"
+_TABLE = re.compile(r"(<!-- declining -->\n).*?(\n<!-- /declining -->)", re.DOTALL)
+_HEAD = ("| cross-validated | n | declined (95 %) | declined or hedged (95 %) |", "| --- | --- | --- | --- |")
+_SHOWN = ("answerable", "off_topic", "near_topic", "missing_detail", "false_premise")
 #: Share of answerable questions below each bar, chosen so that 0.05 at most are declined and 0.15 at most hedged with room to spare. In
 #: cross-validation 0.043 and 0.098 are; with 0.011 for `detail` 0.040 are, and missing details are declined in 0.41 of cases rather than 0.44.
 LOSSES = {"about": 0.014, "detail": 0.014, "premise": 0.010}
 HEDGED = 0.10
 #: Regularisation of the logistic regressions. With 1.0 for all, dev declined 0.54 of missing details (0.56 here) and 0.69 of false premises (0.78).
 C = {"about": 1.0, "detail": 0.1, "premise": 0.1}
-FOLDS, INNER_FOLDS, REPEATS, RESAMPLES = 10, 5, 3, 1000
+FOLDS, INNER_FOLDS, REPEATS = 10, 5, 3
 
 Floats = NDArray[np.float64]
 
@@ -69,18 +80,24 @@ def main() -> None:
     """Fits, prints rates by group, and writes the weights if told to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
-    parser.add_argument("--also", type=Path, help="questions to judge and never to train on")
+    parser.add_argument("--dev", action="store_true", help="train on the dev half alone, and report the test half")
     args = parser.parse_args()
     assistant = Assistant(Settings.load(mode="extractive"))
     assistant.prepare()
     # Conversations are left out: a follow-up is judged by the question it becomes. Questions in another language are answered by their
     # names alone, whatever is judged. Lay wording is a stress set, judged and not trained on.
     gold = [i for i in load() if not i.conversation and i.noise != "language"]
-    also = load(args.also) if args.also else []
-    data = _measure(assistant, [*(i for i in gold if i.style != "lay"), *(i for i in gold if i.style == "lay"), *also])
-    trained = np.array([i.style != "lay" and i not in also for i in data.items])
-    _report(data, trained, [_cross_validated(data, trained, seed) for seed in range(REPEATS)], {i.id for i in also})
+    data = _measure(assistant, gold)
+    trained = np.array([i.style != "lay" for i in data.items])
+    if args.dev:
+        train, test = (trained & np.array([i.split == split for i in data.items]) for split in ("dev", "test"))
+        weights = _fit(data, np.flatnonzero(train), 0)
+        judgements = [decide(row, weights) for row in data.rows]
+        _report(data, test, [[(j.outcome, j.hedged, j.confidence) for j in judgements]])
+        return
+    shown = _report(data, trained, [_cross_validated(data, trained, seed) for seed in range(REPEATS)])
     if args.write:
+        README.write_text(_TABLE.sub(lambda m: m[1] + "\n".join([*_HEAD, *shown]) + m[2], README.read_text(encoding="utf-8")), encoding="utf-8")
         WEIGHTS.write_text(json.dumps(_rounded(_fit(data, np.flatnonzero(trained), 0)), indent=1) + "\n", encoding="utf-8")
 
 
@@ -150,62 +167,55 @@ def _logistic(data: Data, train: NDArray[np.intp], name: str) -> dict[str, float
     return {"intercept": float(model.intercept_[0] - weights @ scaler.mean_), **{n: float(w) for n, w in zip(names, weights, strict=True)}}
 
 
-def _groups(items: Sequence[Item], trained: NDArray[np.bool_], also: set[str]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _groups(items: Sequence[Item], told: NDArray[np.bool_]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Named groups of questions for the table."""
     answered = np.array([i.outcome == "answered" for i in items])
     noisy = np.array([i.style == "noisy" for i in items])
-    yield "answerable", trained & answered
-    yield "  not noisy", trained & answered & ~noisy
-    yield "  noisy", trained & answered & noisy
-    yield "  why", trained & answered & np.array([i.kind == "why" for i in items])
+    yield "answerable", told & answered
+    yield "  not noisy", told & answered & ~noisy
+    yield "  noisy", told & answered & noisy
+    yield "  why", told & answered & np.array([i.kind == "why" for i in items])
     yield "lay", np.array([i.style == "lay" for i in items])
     for kind in ("off_topic", "near_topic", "missing_detail", "false_premise"):
-        is_kind = np.array([i.unanswerable == kind for i in items])
-        yield kind, trained & is_kind
+        is_kind = told & np.array([i.unanswerable == kind for i in items])
+        yield kind, is_kind
         for split in ("dev", "test"):
-            yield f"  {split}", trained & is_kind & np.array([i.split == split for i in items])
-        if also:
-            yield "  also", is_kind & np.array([i.id in also for i in items])
+            yield f"  {split}", is_kind & np.array([i.split == split for i in items])
 
 
-def _report(data: Data, trained: NDArray[np.bool_], runs: list[list[tuple[str, bool, float]]], also: set[str]) -> None:
-    """Rates by group with bootstrap intervals over papers, and the calibration of the confidence."""
+def _report(data: Data, told: NDArray[np.bool_], runs: list[list[tuple[str, bool, float]]]) -> list[str]:
+    """Prints rates by group with bootstrap intervals over papers, and the calibration of the confidence, of the questions that are told of.
+
+    Returns:
+        The main groups as rows of the README's table.
+    """
     none = np.mean([[o == "no_paper" for o, _, _ in run] for run in runs], axis=0)
     silent = np.mean([[o == "not_in_abstract" for o, _, _ in run] for run in runs], axis=0)
     hedged = np.mean([[h for _, h, _ in run] for run in runs], axis=0)
     confidence = np.mean([[c for _, _, c in run] for run in runs], axis=0)
-    keys = _folds(data.items, len(data.items), 0)
+    papers = _folds(data.items, len(data.items), 0)
     print(f"{'group':16}{'n':>4}{'no_paper':>10}{'not_in_abs':>11}{'and right':>10}{'hedged':>8}{'declined':>10}{'95%':>12}{'or hedged':>11}{'95%':>12}")  # noqa: T201
-    for name, here in _groups(data.items, trained, also):
-        if not here.any():
-            continue
-        # A missing detail or false premise is declined well where the right paper is named.
-        asked_here = np.array([i.unanswerable in ("missing_detail", "false_premise") for i in data.items])
-        declined = np.where(asked_here, silent * data.right, none + silent)
-        either = none + silent + hedged
-        spans = [_interval(values[here], keys[here]) for values in (declined, either)]
-        print(  # noqa: T201
-            f"{name:16}{here.sum():4}{none[here].mean():10.3f}{silent[here].mean():11.3f}{(silent * data.right)[here].mean():10.3f}{hedged[here].mean():8.3f}"
-            f"{declined[here].mean():10.3f}{spans[0]:>12}{either[here].mean():11.3f}{spans[1]:>12}"
-        )
-    truth = (data.answered & data.right)[trained].astype(float)
-    told = confidence[trained]
-    order = np.argsort(told, kind="stable")
-    bins = np.array_split(order, 10)
-    ece = sum(len(b) / len(order) * abs(told[b].mean() - truth[b].mean()) for b in bins)
-    print(f"confidence: {len(truth)} questions, {truth.mean():.2f} right; ECE {ece:.3f}, Brier {((told - truth) ** 2).mean():.3f}")  # noqa: T201
-    print("  told, true by tenth: " + "  ".join(f"{told[b].mean():.2f} {truth[b].mean():.2f}" for b in bins))  # noqa: T201
-    kept = truth[order[::-1]]
-    print("  risk at coverage: " + "  ".join(f"{c:.1f} {1 - kept[: int(c * len(kept))].mean():.3f}" for c in (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)))  # noqa: T201
-
-
-def _interval(values: Floats, keys: NDArray[np.intp]) -> str:
-    """95 of 100 bootstrap means, papers drawn with replacement."""
-    rng = np.random.default_rng(0)
-    papers = [np.flatnonzero(keys == k) for k in np.unique(keys)]
-    means = [values[np.concatenate([papers[n] for n in rng.integers(len(papers), size=len(papers))])].mean() for _ in range(RESAMPLES)]
-    low, high = np.percentile(means, (2.5, 97.5))
-    return f"{low:.2f}-{high:.2f}"
+    # A missing detail or false premise is declined well where the right paper is named.
+    of_a_paper = np.array([i.unanswerable in ("missing_detail", "false_premise") for i in data.items])
+    declined = np.where(of_a_paper, silent * data.right, none + silent)
+    either = none + silent + hedged
+    shown = []
+    for name, here in _groups(data.items, told):
+        if here.any():
+            spans = ["{:.2f}-{:.2f}".format(*interval(values[here].tolist(), papers[here].tolist())) for values in (declined, either)]
+            if name in _SHOWN:
+                rates = (f"{values[here].mean():.2f} ({span.replace('-', ' to ')})" for values, span in zip((declined, either), spans, strict=True))
+                shown.append(f"| {name.replace('_', ' ')} | {here.sum()} | {' | '.join(rates)} |")
+            print(  # noqa: T201
+                f"{name:16}{here.sum():4}{none[here].mean():10.3f}{silent[here].mean():11.3f}{(silent * data.right)[here].mean():10.3f}"
+                f"{hedged[here].mean():8.3f}{declined[here].mean():10.3f}{spans[0]:>12}{either[here].mean():11.3f}{spans[1]:>12}"
+            )
+    sure, right = confidence[told].tolist(), (data.answered & data.right)[told].tolist()
+    print(f"confidence: {len(right)} questions, {np.mean(right):.2f} right; ECE {ece(sure, right):.3f}, AUROC {auroc(sure, right):.3f}")  # noqa: T201
+    curve = risk_coverage(sure, right)
+    risks = ((share, next(p.risk for p in curve if p.coverage >= share)) for share in (0.3, 0.5, 0.6, 0.7, 0.8, 1.0))
+    print("  risk at coverage: " + "  ".join(f"{share:.1f} {risk:.3f}" for share, risk in risks))  # noqa: T201
+    return shown
 
 
 def _rounded(weights: dict[str, Any]) -> dict[str, Any]:

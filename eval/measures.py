@@ -38,4 +38,3 @@ MEASURES = (
     Measure("declined", "declined", "no answer was given", better=0, gated=False),
     Measure("correct", "right", "answered with an accepted string, or declined where there is no answer"),
 )
-BY_NAME = {m.name: m for m in MEASURES}

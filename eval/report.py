@@ -18,7 +18,7 @@ from eval.failures import failures
 from eval.runs import Run
 from eval.sheets import Cell, Sheet, sheets
 from eval.sheets import changes as changes_sheet
-from eval.summary import SHOWN, STRESS, answers, summary
+from eval.summary import SHOWN, STRESS, answers, summary, sure_of
 
 __all__ = ["changes", "html", "markdown", "summary", "tables"]
 
@@ -111,8 +111,8 @@ def _plots(run: Run) -> dict[str, list[tuple[str, str]]]:
         caption = "Risk and coverage: answering only from some confidence on. The line ends with all that is answered; the dot leaves out hedged answers."
         drawn["confidence"] = [(plots.risk_coverage(curves, chosen), caption)]
     if asked:
-        bins = decline_metrics.reliability([r.confidence for r in asked], [r.wanted == "answered" for r in asked])
-        caption = "Reliability: how often an abstract answers a question, by the confidence that one does. Larger dots stand for more questions."
+        bins = decline_metrics.reliability([r.confidence for r in asked], [sure_of(r) for r in asked])
+        caption = "Reliability: how often an abstract answers a question and was found first, by the confidence in that. Larger dots stand for more questions."
         drawn.setdefault("confidence", []).append((plots.reliability([(b.confidence, b.correct, b.n) for b in bins]), caption))
     sought = [r for r in run.rows if r.gold and r.wanted == "answered"]
     series = {name: [r for r in sought if (STRESS if r.group == STRESS else r.split) == name] for name in ("dev", "test", STRESS)}

@@ -12,9 +12,13 @@ from eval import claims, decline_metrics
 from eval.comparison import Comparison
 from eval.failures import known, title
 from eval.runs import Row, Run
-from eval.summary import ANSWERABLE, FATES, NO_ANSWER, SHOWN, SPLITS, STRESS, Entry, Estimate, answers, entries, estimate, summary
+from eval.summary import ANSWERABLE, FATES, NO_ANSWER, SHOWN, SPLITS, STRESS, Entry, Estimate, answers, entries, estimate, summary, sure_of
 
 _DECLINING = ("declined", *(f.name for f in FATES))
+TUNED = (
+    "Of the bundled questions, test is what to believe: the program's numbers were tuned on dev, but for the weights that decline, which were fitted on "
+    "both halves (`python -m eval.fit_answerable` reports these by cross-validation)."
+)
 #: A change stands out below this p.
 NOTABLE = 0.05
 
@@ -77,7 +81,7 @@ def _headline(found: Sequence[Entry]) -> Sheet:
         if any(cells):
             rows.append([SHOWN[name].heading if group == main else (SHOWN[name].heading, "where no abstract answers"), SHOWN[name].meaning, *cells])
     counts = [f"{split} ({by[main, split]['n']})" if (main, split) in by else split for split in SPLITS]
-    note = "Numbers of the program were tuned on dev, so test is what to believe." if main == ANSWERABLE else ""
+    note = TUNED if main == ANSWERABLE else ""
     stress = f" The stress set “{STRESS}” is not in the totals." if (STRESS, "both") in by else ""
     return Sheet("headline", "Results", note + stress, ["measure", "meaning", *counts], rows, words=2)
 
@@ -135,14 +139,15 @@ def _confidence(rows: Sequence[Row]) -> Sheet:
             [(float(r.wanted != "answered"), r) for r in here if r.outcome != "answered"],
             [(float(r.outcome != "answered"), r) for r in here if r.wanted != "answered"],
         )
-        sure, answerable = [r.confidence for r in here], [r.wanted == "answered" for r in here]
+        sure, true = [r.confidence for r in here], [sure_of(r) for r in here]
         given = [r for r in here if r.outcome == "answered"]
         risk = decline_metrics.aurc([r.confidence for r in given], [r.measures.get("correct") == 1 for r in given])
-        figures = (decline_metrics.ece(sure, answerable), decline_metrics.auroc(sure, answerable), risk)
+        figures = (decline_metrics.ece(sure, true), decline_metrics.auroc(sure, true), risk)
         lines.append([split, str(len(here)), *(_cell(estimate(r) if r else None) for r in refusals), *map(_figure, figures)])
     note = (
         "Refusal precision is the share of the declined questions that no abstract answers, recall the share of those that are declined. Confidence is how "
-        "sure it is that an abstract answers: ECE says how far off that is, AUROC how well it tells, AURC how often answers are wrong over all thresholds."
+        "sure it is that an abstract answers and was found first: ECE says how far off that is, AUROC how well it tells, AURC how often answers are wrong "
+        "over all thresholds."
     )
     return Sheet("confidence", "Confidence", note, ["half", "n", "refusal precision", "refusal recall", "ECE", "AUROC", "AURC"], lines)
 

@@ -43,6 +43,11 @@ def answers(rows: Iterable[Row]) -> list[Row]:
     return [r for r in rows if "declined" in r.measures and r.group != STRESS]
 
 
+def sure_of(row: Row) -> bool:
+    """What a confidence is the probability of: that an abstract answers the question, and is the one found first (`eval.fit_answerable`)."""
+    return row.wanted == "answered" and bool(row.ranked) and row.ranked[0] in row.gold
+
+
 def entries(rows: Iterable[Row], group_of: Callable[[Row], str]) -> list[Entry]:
     """The entries of some rows by group, the stress set last, each for both halves and for all."""
     by: dict[str, list[Row]] = defaultdict(list)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from rag.filters import parted
 from rag.followups import stand_alone
 from rag.kinds import is_foreign
 from rag.markup import plain
+from rag.parts import Parts
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import Sessions
 from rag.settings import Settings
@@ -32,15 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag.citations import Verdict
-    from rag.embeddings import LocalEmbedding
     from rag.evidence import EvidenceFinder
-    from rag.lexical import LexicalIndex
-    from rag.llm import ChatModel
     from rag.query_engine import AbstractsQueryEngine
-    from rag.retrieval import HybridRetriever
-    from rag.spelling import Vocabulary
-    from rag.store import Store
-    from rag.words import Words
 
 SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
@@ -58,6 +51,7 @@ class Assistant:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._parts = Parts(settings)
         self.sessions = Sessions(settings.home / "sessions")
 
     def ask(self, question: str, **options: Any) -> Answer:
@@ -92,12 +86,12 @@ class Assistant:
         from rag.query_engine import LISTED, Request
 
         question = clean_question(question)
-        self._refresh()
+        self._parts.refresh()
         chosen = self.settings.model_copy(update={"mode": mode or self.settings.mode})
         if history and is_courtesy(question):
             yield Answer(question, question, "extractive", "fact", "no_paper", 0.0, lead=NOTHING_ASKED)
             return
-        spelt, read_as = (question, ()) if is_foreign(question) else self._vocabulary.repair(question)
+        spelt, read_as = (question, ()) if is_foreign(question) else self._parts.vocabulary.repair(question)
         standalone, notices = self._stand_alone(spelt, history, chosen)
         request = Request(
             question,
@@ -121,15 +115,15 @@ class Assistant:
         """
         if k < 1:
             raise UsageError("At least one result must be asked for.", "Give -k a number from 1.")
-        self._refresh()
-        return self._retriever.search(clean_question(query), k, parted(filters) if filters else None)
+        self._parts.refresh()
+        return self._parts.retriever.search(clean_question(query), k, parted(filters) if filters else None)
 
     def ingest(self, paths: Iterable[Path], *, rebuild: bool = False, progress: Callable[[int, int], None] | None = None) -> IngestReport:
         """Adds or updates papers from files or folders; see `indexing.ingest`."""
         from rag import indexing
 
-        report = indexing.ingest(paths, self._store, self._embedder, rebuild=rebuild, progress=progress)
-        self._renew()
+        report = indexing.ingest(paths, self._parts.store, self._parts.embedder, rebuild=rebuild, progress=progress)
+        self._parts.renew()
         return report
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> IngestReport | None:
@@ -140,13 +134,13 @@ class Assistant:
         """
         from rag import indexing
 
-        self._refresh()
+        self._parts.refresh()
         if self.settings.collection == "default":
-            report = indexing.seed(SEEDS, self._store, self._embedder, progress)
+            report = indexing.seed(SEEDS, self._parts.store, self._parts.embedder, progress)
             if report:
-                self._renew()
+                self._parts.renew()
                 return report
-        if not self._store.papers:
+        if not self._parts.store.papers:
             name = self.settings.collection
             given = "" if name == "default" else f"--collection {name} "
             raise UsageError(f"The collection {name!r} holds no papers.", f"Add some with `ask {given}ingest PATH`.")
@@ -154,8 +148,8 @@ class Assistant:
 
     def papers(self) -> Sequence[Paper]:
         """Every paper of the collection, in order of id."""
-        self._refresh()
-        return list(self._store.papers.values())
+        self._parts.refresh()
+        return list(self._parts.store.papers.values())
 
     def paper(self, name: str) -> Paper:
         """A paper by its id, by the id its input gave, or by "file position".
@@ -164,9 +158,11 @@ class Assistant:
             UsageError: there is none, or more than one.
         """
         found = [
-            p for p in self._store.papers.values() if name in (p.id, p.source_id) or any(name in (f"{o.file} {o.position}", o.source_id) for o in p.origins)
+            p
+            for p in self._parts.store.papers.values()
+            if name in (p.id, p.source_id) or any(name in (f"{o.file} {o.position}", o.source_id) for o in p.origins)
         ]
-        found = found or [p for p in self._store.papers.values() if len(name) >= 4 and p.id.startswith(name)]
+        found = found or [p for p in self._parts.store.papers.values() if len(name) >= 4 and p.id.startswith(name)]
         if len(found) != 1:
             raise UsageError(f"{'More than one paper is' if found else 'No paper is'} called {name!r}.", "Find its id with `ask search`.")
         return found[0]
@@ -181,7 +177,7 @@ class Assistant:
         return {
             "collection": self.settings.collection,
             "papers": len(papers),
-            "sentences": sum(self._store.passage_counts.values()),
+            "sentences": sum(self._parts.store.passage_counts.values()),
             "files": sorted({o.file for p in papers for o in p.origins}),
             "venues": dict(sorted(venues.items())),
             "mode": self.settings.effective_mode,
@@ -207,7 +203,7 @@ class Assistant:
         """Looks at everything an answer needs."""
         from rag import doctor
 
-        return doctor.examine(self.settings, self._store, self._embedder)
+        return doctor.examine(self.settings, self._parts.store, self._parts.embedder)
 
     def check(self, claim: str, texts: Sequence[str]) -> Verdict:
         """Whether any of some texts supports a claim; for the eval suite."""
@@ -221,12 +217,12 @@ class Assistant:
 
     def stamp(self) -> dict[str, str | int]:
         """What the index is made with: embedder, dimension, layout; for the eval suite."""
-        return dict(self._store.stamp)
+        return dict(self._parts.store.stamp)
 
     def duplicates(self) -> Mapping[str, frozenset[str]]:
         """The group of each paper that is one work with another, by id; for the eval suite."""
-        self._refresh()
-        return self._retriever.duplicates
+        self._parts.refresh()
+        return self._parts.retriever.duplicates
 
     def embedding_seconds(self, texts: Sequence[str], titles: Sequence[str]) -> float:
         """Seconds that the embedder alone takes for texts cut into sentences beforehand, and their titles; for the bench."""
@@ -235,7 +231,7 @@ class Assistant:
         sentences = [[plain(p.text) for p in cut(text, "")] for text in texts]
         named = [plain(t) for t in titles]
         begun = time.perf_counter()
-        for _ in self._embedder.embed_papers(sentences, titles=named):
+        for _ in self._parts.embedder.embed_papers(sentences, titles=named):
             pass
         return time.perf_counter() - begun
 
@@ -244,9 +240,9 @@ class Assistant:
         from rag.answerable import signals
         from rag.reading import read
 
-        reading = read(question, self._store.papers.values(), Filters())
+        reading = read(question, self._parts.store.papers.values(), Filters())
         topic = reading.topic or question
-        return signals(topic, self._retriever.search(topic, self.settings.top_k, reading.filters), self.finder)
+        return signals(topic, self._parts.retriever.search(topic, self.settings.top_k, reading.filters), self.finder)
 
     def engine(self, settings: Settings | None = None) -> AbstractsQueryEngine:
         """The LlamaIndex query engine over this collection.
@@ -257,79 +253,23 @@ class Assistant:
         from rag.query_engine import AbstractsQueryEngine, Request
 
         chosen = settings or self.settings
-        chat = self._chat if chosen.effective_mode == "llm" else None
+        chat = self._parts.chat if chosen.effective_mode == "llm" else None
         defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.top_k, fall_back=chosen.mode == "auto")
-        return AbstractsQueryEngine(self._store, self._retriever, self.finder, chat, defaults)
+        return AbstractsQueryEngine(self._parts.store, self._parts.retriever, self.finder, chat, defaults)
 
     def _stand_alone(self, question: str, history: Sequence[Turn], chosen: Settings) -> tuple[str, tuple[str, ...]]:
         """The question put so that it needs no history, by the language model where there is one, and notices about that."""
-        by_rules = stand_alone(question, history, self._store.papers) if history else question
+        by_rules = stand_alone(question, history, self._parts.store.papers) if history else question
         if not history or chosen.effective_mode != "llm":
             return by_rules, ()
         from rag.rewrite import rewritten
 
-        return rewritten(question, history, by_rules, self._store.papers, self._chat)
+        return rewritten(question, history, by_rules, self._parts.store.papers, self._parts.chat)
 
-    @cached_property
-    def _embedder(self) -> LocalEmbedding:
-        from rag.embeddings import LocalEmbedding
-
-        return LocalEmbedding()
-
-    @cached_property
-    def _store(self) -> Store:
-        from rag.embeddings import DIMENSION, EMBEDDER_ID
-        from rag.store import Store
-
-        return Store(self.settings.home / "collections" / self.settings.collection, EMBEDDER_ID, DIMENSION)
-
-    @cached_property
-    def _lexical(self) -> LexicalIndex:
-        from rag.lexical import LexicalIndex
-
-        return LexicalIndex(self._store.papers, self._words.stems)
-
-    @cached_property
-    def _words(self) -> Words:
-        from rag import indexing
-
-        return indexing.words(self._store, self._embedder)
-
-    @cached_property
-    def _retriever(self) -> HybridRetriever:
-        from rag.retrieval import HybridRetriever
-
-        return HybridRetriever(self._store, self._lexical, self._words, self._embedder, self.settings.top_k)
-
-    @cached_property
+    @property
     def finder(self) -> EvidenceFinder:
         """Finds sentences and compares texts word by word; for the eval suite and for tests."""
-        from rag.evidence import EvidenceFinder
-
-        return EvidenceFinder(self._lexical, self._embedder)
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        from rag.spelling import Vocabulary
-
-        _, tokenizer = self._embedder.load()
-        return Vocabulary(self._store.papers.values(), {w for w in tokenizer.get_vocab() if w.isalpha()})
-
-    @cached_property
-    def _chat(self) -> ChatModel:
-        from rag.llm import ChatModel
-
-        return ChatModel.from_settings(self.settings)
-
-    def _refresh(self) -> None:
-        """Takes up what another process has written since the last question, as an `ask ingest` beside an open page does."""
-        if self._store.changed():
-            self._renew()
-
-    def _renew(self) -> None:
-        """Drops what was built from the papers, after they have changed."""
-        for name in ("_words", "_lexical", "_retriever", "finder", "_vocabulary"):
-            self.__dict__.pop(name, None)
+        return self._parts.finder
 
 
 def clean_question(question: str) -> str:

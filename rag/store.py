@@ -13,22 +13,23 @@ LlamaIndex pipelines that want the adapter.
 
 from __future__ import annotations
 
-import json
+import logging
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from rag.errors import LockedError, StampError, StoreError
-from rag.records import Origin, Paper, Passage
+from rag.errors import StampError, StoreError
+from rag.records import Paper, Passage
+from rag.rows import from_metadata, passage_id, to_metadata
+from rag.sharing import Sharing
 from rag.store_errors import is_theirs, ours
 from rag.words import PaperWords, WordsFile
 
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 #: Raised when what is stored, or how a text is cut into passages, changes so that an old index would answer wrongly.
 SCHEMA_VERSION = 2
-#: Two first questions asked at once both want to index the seeds (4 s here); the second waits for the first.
-LOCK_WAIT_S = 120.0
 #: A write of another `ask` takes a fifth of a second; whoever holds the database for longer is another program, and Chroma would wait on.
 BUSY_WAIT_S = 10.0
 #: Chroma's default space is l2. Its default search (`ef_search` 100) missed 8% of the 400 nearest of 8,000 vectors, and which ones
@@ -48,6 +47,7 @@ BUSY_WAIT_S = 10.0
 _CONFIGURATION = {"hnsw": {"space": "cosine", "ef_search": 2000}}
 
 Name = Literal["papers", "passages"]
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
@@ -74,23 +74,19 @@ class Store:
     def __init__(self, folder: Path, embedder: str, dimension: int) -> None:
         self.folder = folder
         self.stamp: dict[str, str | int] = {"embedder": embedder, "dimension": dimension, "schema": SCHEMA_VERSION}
-        # Their names start with a dot, as no collection's does, so that no collection can be in their way.
-        self._lock_file = folder.with_name(f".{folder.name}.lock")
-        self._written_file = folder.with_name(f".{folder.name}.written")
-        self._seeding_file = folder.with_name(f".{folder.name}.seeding")
-        self._seen = self._last_written()
+        self._sharing = Sharing(folder)
         self._probed = False
         self._words = WordsFile(folder)
 
     @property
     def seeding(self) -> bool:
         """Whether the bundled papers are being indexed here, or were when that was stopped."""
-        return self._seeding_file.exists()
+        return self._sharing.seeding
 
     @seeding.setter
     def seeding(self, value: bool) -> None:
         with self._errors("written to"):
-            self._seeding_file.touch() if value else self._seeding_file.unlink(missing_ok=True)
+            self._sharing.seeding = value
 
     @property
     def exists(self) -> bool:
@@ -120,7 +116,7 @@ class Store:
             passages = [(p, v) for e in entries for p, v in zip(e.passages, e.sentences, strict=True)]
             for batch in self._batches(passages):
                 self._passages.upsert(
-                    ids=[_passage_id(p.paper_id, p.ordinal) for p, _ in batch],
+                    ids=[passage_id(p.paper_id, p.ordinal) for p, _ in batch],
                     embeddings=np.stack([v for _, v in batch]),
                     documents=[p.text for p, _ in batch],
                     metadatas=[{"paper_id": p.paper_id, "start": p.start, "end": p.end} for p, _ in batch],
@@ -129,7 +125,7 @@ class Store:
                 self._papers.upsert(
                     ids=[e.paper.id for e in chunk],
                     embeddings=np.stack([e.whole for e in chunk]),
-                    metadatas=[_to_metadata(e.paper, len(e.passages)) for e in chunk],
+                    metadatas=[to_metadata(e.paper, len(e.passages)) for e in chunk],
                 )
         self._forget()
 
@@ -145,9 +141,12 @@ class Store:
             return self._words.read(self.papers)
 
     def keep_words(self, rows: Mapping[str, PaperWords]) -> None:
-        """Writes words that were missing; a disk that takes none is no reason not to answer."""
-        with suppress(StoreError), self._errors("written to"):
-            self._words.write(rows)
+        """Writes words that were missing. A disk that takes none is no reason not to answer; each start then makes them again, and the log says so."""
+        try:
+            with self._errors("written to"):
+                self._words.write(rows)
+        except StoreError as error:
+            _log.warning("The words of %d papers were made again and could not be kept: %s", len(rows), error)
 
     def word_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.int8]]:
         """The vectors of the words of some papers.
@@ -172,7 +171,7 @@ class Store:
         """
         with self._errors("written to"):
             for chunk in self._batches(papers):
-                self._papers.update(ids=[p.id for p in chunk], metadatas=[_to_metadata(p, self.passage_counts[p.id]) for p in chunk])
+                self._papers.update(ids=[p.id for p in chunk], metadatas=[to_metadata(p, self.passage_counts[p.id]) for p in chunk])
         self._forget()
 
     def nearest_papers(self, vector: NDArray[np.float32], k: int, only: Sequence[str] | None = None) -> list[tuple[str, float]]:
@@ -184,7 +183,7 @@ class Store:
 
         They may be of a paper that is not in `papers`: one that an ingest was stopped at.
         """
-        ids = None if only is None else [_passage_id(p, n) for p in only for n in range(self.passage_counts[p])]
+        ids = None if only is None else [passage_id(p, n) for p in only for n in range(self.passage_counts[p])]
         return [(i.partition(":")[0], cosine) for i, cosine in self._nearest("passages", vector, k, ids)]
 
     def vector_store(self) -> ChromaVectorStore:
@@ -204,29 +203,25 @@ class Store:
         """Holds the right to write to this collection, across processes.
 
         Raises:
-            LockedError: another process has held it for longer than LOCK_WAIT_S.
+            LockedError: another process has held it for too long (`sharing.LOCK_WAIT_S`).
         """
-        with self._errors("written to"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                held = FileLock(self._lock_file).acquire(LOCK_WAIT_S)
-            except Timeout:
-                raise LockedError("Another process is writing to this collection.", "Wait until it is done, or end it, and try again.") from None
-        with held:
-            self.changed()
-            self._mark_written()
+        with ExitStack() as turn:
+            with self._errors("written to"):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                turn.enter_context(self._sharing.turn())
+                self.changed()
+                self._sharing.mark_written()
             try:
                 yield
             finally:
-                self._mark_written()
+                with self._errors("written to"):
+                    self._sharing.mark_written()
 
     def changed(self) -> bool:
         """Whether another process has written since this was last asked; if so, everything is read anew. Costs one `stat`."""
-        last = self._last_written()
-        if last == self._seen:
+        if not self._sharing.written_since():
             return False
         self.close()
-        self._seen = last
         return True
 
     def clear(self) -> None:
@@ -256,19 +251,6 @@ class Store:
 
         SharedSystemClient.clear_system_cache()
 
-    def _last_written(self) -> int:
-        """When a process last let go of the right to write, in nanoseconds; 0 if none ever held it."""
-        try:
-            return self._written_file.stat().st_mtime_ns
-        except OSError:
-            return 0
-
-    def _mark_written(self) -> None:
-        """Lets other processes know. Done before writing too: on a full disk the file could not be made afterwards."""
-        with self._errors("written to"):
-            self._written_file.touch()
-        self._seen = self._last_written()
-
     def _forget(self) -> None:
         """Drops what was read, so that the next look reads it anew."""
         for name in ("papers", "passage_counts", "_table"):
@@ -286,7 +268,7 @@ class Store:
             return []
         with self._errors("read"):
             got = self._papers.get(include=["metadatas"])
-            rows = [_from_metadata(i, m) for i, m in zip(got["ids"], got["metadatas"] or (), strict=True)]
+            rows = [from_metadata(i, m) for i, m in zip(got["ids"], got["metadatas"] or (), strict=True)]
         return sorted(rows, key=lambda row: row[0].id)
 
     def _nearest(self, which: Name, vector: NDArray[np.float32], k: int, ids: Sequence[str] | None) -> list[tuple[str, float]]:
@@ -356,33 +338,3 @@ class Store:
             # A client that failed to open would be handed out again, broken.
             self.close()
             raise ours(error, self.folder, done, self._rebuild_hint) from error
-
-
-def _passage_id(paper_id: str, ordinal: int) -> str:
-    return f"{paper_id}:{ordinal}"
-
-
-def _to_metadata(paper: Paper, passages: int) -> dict[str, str | int]:
-    """Chroma keeps flat values only, so lists travel as JSON."""
-    flat = {"title": paper.title, "venue": paper.venue, "year": paper.year, "url": paper.url}
-    return {
-        **{k: v for k, v in flat.items() if v is not None},
-        "authors": json.dumps(paper.authors, ensure_ascii=False),
-        "origins": json.dumps([(o.file, o.position, o.source_id) for o in paper.origins], ensure_ascii=False),
-        "passages": passages,
-        "text": paper.text,
-    }
-
-
-def _from_metadata(paper_id: str, metadata: Mapping[str, Any]) -> tuple[Paper, int]:
-    paper = Paper(
-        paper_id,
-        metadata["text"],
-        tuple(Origin(*o) for o in json.loads(metadata["origins"])),
-        title=metadata.get("title"),
-        authors=tuple(json.loads(metadata["authors"])),
-        venue=metadata.get("venue"),
-        year=metadata.get("year"),
-        url=metadata.get("url"),
-    )
-    return paper, int(metadata["passages"])

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.kinds import names_in
 from rag.markup import plain
 from rag.records import Paper
 from rag.text import content_stems
@@ -38,7 +39,6 @@ CREATE TABLE IF NOT EXISTS words (id TEXT PRIMARY KEY, title TEXT NOT NULL, titl
     pieces BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS vectors (id TEXT PRIMARY KEY, vectors BLOB NOT NULL);
 """
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9^+]*(?:[-@.][A-Za-z0-9^+]+)*")
 #: A text with more capitals than this is shouted, and tells no names.
 _SHOUTED = 0.6
 
@@ -67,9 +67,9 @@ def words_of(paper: Paper, pieces: NDArray[np.uint16], vectors: NDArray[np.int8]
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """The names that a text uses, told by capitals after the first letter or by a digit beside a capital, each once, in order.
+    """The names that a text uses (`kinds.names_in`), each in one form, once, in order.
 
-    "BiSHop", "P-BO", "t^3VAE"; of a compound its parts in capitals too ("IoT-based": IoT). A plural is its singular ("LLMs": LLM). A text in
+    "BiSHop", "P-BO", "t3VAE"; of a compound its parts in capitals too ("IoT-based": IoT). A plural is its singular ("LLMs": LLM). A text in
     capitals has none.
     """
     said = plain(text)
@@ -77,12 +77,10 @@ def names_of(text: str) -> tuple[str, ...]:
     if letters and sum(c.isupper() for c in said) > _SHOUTED * letters:
         return ()
     found: dict[str, None] = {}
-    for match in _WORD.findall(said):
-        word = match.replace("^", "")
-        if len(word) < 2 or not (any(c.isupper() for c in word[1:]) or (word[0].isupper() and any(c.isdigit() for c in word))):
-            continue
-        parts = [p for p in word.split("-") if p != word and sum(c.isupper() for c in p) > 1]
-        found |= dict.fromkeys(re.sub(r"(?<=..[A-Z])s$", "", name) for name in (word, *parts))
+    for written in names_in(said):
+        name = written.replace("^", "")
+        parts = [p for p in name.split("-") if p != name and sum(c.isupper() for c in p) > 1]
+        found |= dict.fromkeys(re.sub(r"(?<=..[A-Z])s$", "", n) for n in (name, *parts))
     return tuple(found)
 
 

@@ -98,10 +98,10 @@ def test_a_first_question_beside_an_ingest_brings_the_seeds_too(tmp_path: Path, 
     held, go = threading.Event(), threading.Event()
 
     def first() -> None:
-        with ingesting._store.writing():
+        with ingesting._parts.store.writing():
             held.set()
             go.wait(10)
-            indexing._write([readers.read(zebras)], ingesting._store, ingesting._embedder, None)
+            indexing._write([readers.read(zebras)], ingesting._parts.store, ingesting._parts.embedder, None)
 
     thread = threading.Thread(target=first)
     thread.start()
@@ -117,8 +117,8 @@ def test_a_rebuild_that_was_killed_lets_the_seeds_in(tmp_path: Path, zebras: Pat
     home = tmp_path / "fresh"
     mine = Assistant(Settings.load(home=home, mode="extractive"))
     mine.ingest([zebras])
-    with mine._store.writing():
-        mine._store.clear()
+    with mine._parts.store.writing():
+        mine._parts.store.clear()
     with pytest.raises(UsageError, match="holds no papers"):
         Assistant(Settings.load(home=home, mode="extractive")).prepare()
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag import indexing, store
+from rag import indexing
 from rag.embeddings import DIMENSION, EMBEDDER_ID, LocalEmbedding
 from rag.errors import InputError, LockedError, ModelFileError, StampError
 from rag.evidence import cut
@@ -297,7 +297,7 @@ def test_two_ingests_at_once_both_end_well(tmp_path: Path, ask: AskRun) -> None:
 
 
 def test_an_ingest_that_waits_too_long_is_told_why(tmp_path: Path, empty: Store, embedder: CountingEmbedding, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr("rag.sharing.LOCK_WAIT_S", 0.2)
     with Store(empty.folder, EMBEDDER_ID, DIMENSION).writing(), pytest.raises(LockedError, match="Another process is writing"):
         ingest([many(tmp_path / "a.jsonl", 3)], empty, embedder)
     assert embedder.embedded == 0

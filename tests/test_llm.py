@@ -26,8 +26,9 @@ from rag.errors import (
     LLMServerError,
     LLMTimeoutError,
 )
-from rag.llm import REASONING_TOKENS, ChatModel
+from rag.llm import ChatModel
 from rag.llm_errors import ours
+from rag.llm_stream import REASONING_TOKENS
 from rag.prompts import CANNOT_ANSWER, answer_messages
 from rag.records import Origin, Paper, Usage
 from rag.settings import Settings
