@@ -5,7 +5,7 @@ answers   match, length and citation precision by number of sentences and papers
 lists     precision and recall of the papers listed, by threshold, and how often a paper's line is the gold sentence
 spelling  which words of the gold questions are mended, and how many random slips are
 claims    SciFact's claims against their own abstracts: how many that are called supported or contradicted are
-support   claims accepted for their own abstract and for the nearest other one, by thresholds, on a folder in BEIR form
+support   claims accepted for their own abstract and for the nearest other one, by least probability, on a folder in BEIR form
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from rag.lexical import LexicalIndex
 from rag.records import Hit, Origin, Paper
 from rag.settings import Settings
 from rag.spelling import Vocabulary
+from rag.support import Supported, judge
 from rag.text import content_stems, stems
 
 #: Sentences of the best paper, least share of the best sentence's score, and spread of the papers, as in `rag/extractive.py`.
@@ -164,19 +165,17 @@ def support(folder: Path, queries: str, qrels: str, most: int) -> None:
     right = dict(line.split("\t")[:2] for line in (folder / qrels).read_text(encoding="utf-8").splitlines()[1:])
     lexical = LexicalIndex(papers)
     finder = EvidenceFinder(lexical, LocalEmbedding())
-    own: list[tuple[float, float]] = []
-    other: list[tuple[float, float]] = []
+    own: list[Supported] = []
+    other: list[Supported] = []
     for claim in sorted((q for q in _lines(folder / queries) if right.get(q["id"]) in papers), key=lambda q: q["id"])[:most]:
         scores = lexical.scores(claim["text"])
         nearest = next(lexical.ids[n] for n in np.argsort(-scores, kind="stable") if lexical.ids[n] != right[claim["id"]])
         for found, paper in ((own, papers[right[claim["id"]]]), (other, papers[nearest])):
-            coverage = finder.coverage(content_stems(claim["text"]), content_stems(plain(paper.text)))
-            found.append((finder.closeness(claim["text"], paper.text)[0], coverage))
-    click.echo(f"{len(own)} claims; least closeness, least coverage: accepted for their own abstract, for the nearest other one (BM25)")
-    for closeness in (0.5, 0.55, 0.6, 0.65):
-        for coverage in (0.4, 0.5, 0.6):
-            rates = [fmean(c >= closeness and v >= coverage for c, v in found) for found in (own, other)]
-            click.echo(f"{closeness} {coverage}: {rates[0]:.2f} {rates[1]:.2f}")
+            found.append(judge(claim["text"], paper.text, finder, paper.title or ""))
+    click.echo(f"{len(own)} claims; least probability: accepted for their own abstract, for the nearest other one (BM25)")
+    click.echo("the bar: " + " ".join(f"{fmean(v.supported for v in found):.2f}" for found in (own, other)))
+    for bar in (0.1, 0.2, 0.3, 0.5, 0.7):
+        click.echo(f"{bar}: " + " ".join(f"{fmean(v.score >= bar for v in found):.2f}" for found in (own, other)))
 
 
 def _slip(word: str, chance: random.Random) -> str:

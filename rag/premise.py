@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rag.alignment import Alignment
 from rag.markup import words
+from rag.opposites import POLES, opposed
 from rag.text import stems
 
 #: A question that states something. One to be answered by yes or no, or by advice, states nothing.
@@ -29,66 +30,6 @@ _OPEN = re.compile(
 #: A question for the reason of what it states: it takes for granted more than "how many" or "which" do.
 _WHY = re.compile(
     r"\bwhy\b(?! not\b)|\bwhat (?:explains|makes|lets|causes|stops|prevents|is it about|is the reason)\b|^\W*(?:since|given that|because)\b", re.IGNORECASE
-)
-#: Opposites: a word of one pole in the question and one of the other in the abstract speak against each other.
-_POLES = (
-    (
-        "more most higher highest larger largest greater bigger increase raise grow expand longer",
-        "less least lower lowest smaller fewer fewest reduce reduction decrease shrink shorter shorten negligible mere constant",
-    ),
-    (
-        "better best improve improvement outperform superior strongest strong stronger beat surpass win benefit enhance",
-        "worse worst degrade hurt harm underperform inferior weaker weakest weak poor poorly lose suffer fail",
-    ),
-    ("preserve retain maintain keep enjoy", "lose loss sacrifice break violate forget destroy discard replace"),
-    (
-        "fast faster fastest quick quicker quickly efficient accelerate speedup rapid rapidly seconds cheap cheaper",
-        "slow slower slowest slowly slowdown inefficient costly expensive hours days",
-    ),
-    (
-        "can able capable allow enable naturally compatible combine support possible any both",
-        "cannot unable incapable impossible incompatible fail prevent stop unsuitable restricted limited confined",
-    ),
-    ("need require must necessary depend rely demand", "without eliminate free avoid unnecessary remove"),
-    (
-        "single one sole once only",
-        "several multiple many various different diverse two three four five six seven eight nine ten eleven twelve both wide range any general numerous",
-    ),
-    ("same identical uniform equal equally", "different distinct vary variability variation heterogeneous individual adaptive each unequal"),
-    ("supervised supervision label annotation annotated", "unsupervised free agnostic self without"),
-    ("train retrain finetune tune", "free frozen without"),
-    ("linear linearly", "nonlinear nonlinearity quadratic exponential"),
-    ("quadratic quadratically exponential exponentially cubic", "linear linearly sublinear polylogarithmic logarithmic constant"),
-    ("convex", "nonconvex"),
-    ("upper", "lower"),
-    ("online", "offline"),
-    ("global", "local"),
-    ("discrete", "continuous"),
-    ("dense", "sparse sparsity"),
-    ("deterministic", "random randomized stochastic"),
-    ("fixed static constant", "adaptive adaptively dynamic dynamically flexible variable"),
-    ("stable stability", "unstable instability"),
-    ("simple easy simpler easier", "complex hard harder difficult"),
-    ("manual manually human", "automatic automatically"),
-    ("open", "closed proprietary"),
-    ("sharp sharper", "flat smooth"),
-    ("deep deeper late later", "shallow shallower early earlier"),
-    ("large huge big substantial high", "small low negligible tiny minimal little mere limited"),
-    ("long", "short brief"),
-    ("sufficient enough", "insufficient"),
-    ("always never all every entirely fully", "sometimes may some often partially subset certain"),
-    ("exact exactly", "approximate approximation"),
-    ("known", "unknown"),
-    ("fair", "unfair"),
-    ("robust", "fragile vulnerable brittle"),
-    ("noisy", "clean noiseless"),
-    ("pointwise point", "pairwise pair comparison"),
-    ("gaussian normal", "student heavy tailed"),
-    ("first", "second higher"),
-    ("coarse", "fine finest high highest"),
-    ("separate separately", "joint jointly unified"),
-    ("sequential sequentially", "parallel simultaneously"),
-    ("hundreds thousands days hours weeks", "one single within"),
 )
 _NEGATIONS = frozenset(
     words(
@@ -108,18 +49,7 @@ SIGNALS = (
 )
 
 
-def _opposites() -> dict[str, frozenset[str]]:
-    """The stems that speak against a stem."""
-    against: dict[str, set[str]] = {}
-    for pair in _POLES:
-        one, other = (set(stems(words(pole))) for pole in pair)
-        for here, there in ((one, other), (other, one)):
-            for stem in here:
-                against.setdefault(stem, set()).update(there - here)
-    return {stem: frozenset(found) for stem, found in against.items()}
-
-
-_OPPOSITES = _opposites()
+_OPPOSITES = opposed(POLES)
 
 
 def premise_signals(question: str, a: Alignment, best: NDArray[np.intp]) -> dict[str, float]:
