@@ -68,7 +68,7 @@ class Assistant:
         mode: str | None = None,
         infer_filters: bool = True,
     ) -> Generator[Event, None, None]:
-        """Answers a question: `Progress` and, from a language model, unchecked `Delta` events, then the checked `Answer`.
+        """Answers a question: `Progress` and, from a language model, unchecked `Delta` and checked `Verified` events, then the checked `Answer`.
 
         Args:
             question: as the user wrote it.
@@ -104,6 +104,7 @@ class Assistant:
             notices=(*(f"Read “{written}” as “{meant}”." for written, meant in read_as), *notices),
             listed=sources or max(self.settings.sources, LISTED),
             infer=infer_filters,
+            strict=chosen.strict,
         )
         yield from self.engine(chosen).stream(request)
 
@@ -254,7 +255,7 @@ class Assistant:
 
         chosen = settings or self.settings
         chat = self._parts.chat if chosen.effective_mode == "llm" else None
-        defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.top_k, fall_back=chosen.mode == "auto")
+        defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.top_k, fall_back=chosen.mode == "auto", strict=chosen.strict)
         return AbstractsQueryEngine(self._parts.store, self._parts.retriever, self.finder, chat, defaults)
 
     def _stand_alone(self, question: str, history: Sequence[Turn], chosen: Settings) -> tuple[str, tuple[str, ...]]:

@@ -1,57 +1,34 @@
-"""Citations: parse the markers of a written answer, resolve them, check each sentence against what it cites, repair, number.
+"""Citations: each claim of a written answer held against what it cites, repaired where another abstract given supports it, numbered.
 
-    text -> claims (a sentence and the numbers it cites) -> each checked against its papers, then against the others -> Sentence, Source
+    claims (markers) -> each checked against its papers, then against the others given -> Finding -> Sheet -> Sentence, Source
 
-Models write markers in many forms ("[1, 2]", "[1-3]", "【1】", "[Source 1]", after the full stop …); all become one, and numbers
-that name no given abstract are set aside and reported, never dropped silently.
+What is found for a claim depends on that claim alone, so it can be found while the rest is still being written. Only abstracts that the
+model was given can be cited: numbers of others are set aside and reported, never dropped silently.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rag.evidence import EvidenceFinder, quote
-from rag.records import Evidence, Hit, Paper, Quote, Sentence, Source, Support
-from rag.sentences import sentence_spans
+from rag.kinds import is_foreign, names_in
+from rag.markers import Claim
+from rag.markup import URL, plain, url_end
+from rag.records import Evidence, Hit, Paper, Quote, Repairs, Sentence, Source, Support
 from rag.support import judge
 from rag.text import content_stems
 
 #: Where what a claim cites does not support it, so many other papers are read for one that does: those that hold most of its words, and at
-#: least this share, weighted by rarity. Reading one costs 20 ms.
+#: least this share, weighted by rarity.
 OTHERS_READ, MAY_SUPPORT = 2, 0.25
-#: A marker as one private character while a text is split: it survives any splitter and holds the number.
-_BASE, _MAX = 0xE100, 0x7FF
-_NUMBER = r"(?:sources?|abstracts?|papers?|docs?|documents?|refs?\.?|references?|no\.)?\s*#?\^?\s*\d{1,3}(?!\d)"
-_MARKER = re.compile(
-    rf"`?(?:\[+|【|〔|［)\s*({_NUMBER}(?:\s*(?:[,;]\s*and|[,;&]|and|–|—|-|to)\s*{_NUMBER})*)\s*(?:†[^\]】]*)?(?:\]+|】|〕|］)`?(?!\()",
-    re.IGNORECASE,
-)
-#: Forms that become the plain one first: escaped brackets, links within the page, superscripts, emphasis, a word in round brackets.
-_FORMS = (
-    (re.compile(r"\\([\[\]])"), r"\1"),
-    (re.compile(r"(\[\^?\d{1,3}\])\(#[^)\s]*\)"), r"\1"),
-    (re.compile(r"<sup>\s*\[?(\d{1,3})\]?\s*</sup>", re.IGNORECASE), r"[\1]"),
-    (re.compile(r"(\*\*|__)(\s*\[[^\]]{1,40}\]\s*)\1"), r"\2"),
-    (re.compile(r"\((?:source|abstract|paper|doc|ref\.?|reference)\s+#?(\d{1,3})\)", re.IGNORECASE), r"[\1]"),
-    # An interval is no citation.
-    (re.compile(r"\b(in|from|within|range|interval|over|∈)\s*\[(-?\d+)\s*,\s*(-?\d+)\]", re.IGNORECASE), r"\1 ⟦\2, \3⟧"),
-    (re.compile(r"\[0\s*,\s*(\d+)\]"), r"⟦0, \1⟧"),
-)
-_ROUND = re.compile(r"\((\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*)\)(?=\s*(?:[.!?]|$))")
-_RANGE = re.compile(r"(\d+)\s*(?:–|—|-|to)\s*\D*?(\d+)", re.IGNORECASE)
-_AFTER_STOP = re.compile(rf"([.!?…]+[\"”')\]]*)((?:\s*[{chr(_BASE)}-{chr(_BASE + _MAX)}])+)")
-_PRIVATE = re.compile("[\ue000-\uf8ff]")
-_MARK = re.compile(rf"\s*([{chr(_BASE)}-{chr(_BASE + _MAX)}])")
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence of a written answer without its markers, and the numbers they named."""
-
-    text: str
-    numbers: tuple[int, ...]
+#: Clauses that say of one paper each what they say: "LESS caches states, while DMC merges them".
+_CLAUSES = re.compile(r"(?:;|,?\s+(?:while|whereas|but)\b|,\s+and\b),?\s+")
+_LEAST_CLAUSE = 4
+NO_ABSTRACT = "it cites no abstract"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,78 +42,139 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found for one claim.
+
+    `cited` are the papers it is to be shown with, each with its words; `repair` says whether they are others than it cited, `taken` whether some that
+    it cited are not among them, `unknown` which numbers it cited of nothing. `uncompared`: it is not in the language of the abstracts, and nothing
+    that can be told across languages speaks against it. `cleaned`: an address that no abstract holds was taken out of it.
+    """
+
+    text: str
+    cited: tuple[tuple[Hit, Quote], ...]
+    verdict: Verdict
+    repair: Literal["", "corrected", "added"] = ""
+    taken: bool = False
+    unknown: tuple[int, ...] = ()
+    uncompared: bool = False
+    cleaned: bool = False
+
+    @property
+    def support(self) -> Support:
+        """The verdict in one word."""
+        return "uncited" if not self.cited else "supported" if self.verdict.supported else "unsupported"
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
-    """An answer after checking: its sentences, its sources, and what was repaired or set aside, in words."""
+    """An answer after checking: its sentences, its sources, and what was repaired, marked, removed or set aside, in words and counted."""
 
     sentences: tuple[Sentence, ...]
     sources: tuple[Source, ...]
     notices: tuple[str, ...]
-
-
-def parse(text: str) -> list[Claim]:
-    """Splits a written answer into claims. A marker after a full stop belongs to the sentence before it."""
-    text = _PRIVATE.sub("", text)
-    for form, plainer in _FORMS:
-        text = form.sub(plainer, text)
-    marked = _MARKER.sub(lambda m: _mark(m[1]), text)
-    if marked == text:
-        # Round brackets hold all sorts of things; they are read as markers only at a sentence's end where nothing else is.
-        marked = _ROUND.sub(lambda m: _mark(m[1]), marked)
-    marked = _AFTER_STOP.sub(lambda m: "".join(m[2].split()) + m[1], marked)
-    claims: list[Claim] = []
-    for line in marked.splitlines():
-        for start, end in sentence_spans(line):
-            piece = line[start:end]
-            cited = tuple(dict.fromkeys(ord(c) - _BASE for c in _MARK.findall(piece)))
-            piece = piece.replace("⟦", "[").replace("⟧", "]")
-            words = re.sub(r"^(?:[-*•]\s+|\d+[.)]\s+)", "", _MARK.sub("", piece).strip())
-            if re.search(r"\w", words):
-                claims.append(Claim(words, cited))
-            elif cited and claims:
-                last = claims.pop()
-                claims.append(Claim(last.text, tuple(dict.fromkeys(last.numbers + cited))))
-    return claims
+    repairs: Repairs
 
 
 def verify(claim: str, papers: Sequence[Paper], finder: EvidenceFinder) -> Verdict:
     """Whether any one of some papers supports a claim, with its best sentence; `support.judge` decides."""
-    verdicts = [v for p in papers if (v := _judge(claim, p.text, finder, p.id, p.title or ""))]
-    return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
+    return _best([(p.id, p.text, p.title or "") for p in papers], claim, finder)
 
 
 def verify_text(claim: str, texts: Sequence[str], finder: EvidenceFinder) -> Verdict:
     """As `verify`, against texts that are in no collection."""
-    verdicts = [v for t in texts if (v := _judge(claim, t, finder))]
-    return max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, "it cites no abstract", None))
+    return _best([("", text, "") for text in texts], claim, finder)
 
 
-def check(claims: Sequence[Claim], hits: Sequence[Hit], finder: EvidenceFinder) -> Checked:
-    """Checks each claim against what it cites, repairs numbers, and numbers the sources by first citation.
+def examine(claim: Claim, hits: Sequence[Hit], finder: EvidenceFinder) -> Finding:
+    """Checks one claim against what it cites, then against the other papers given.
 
     Args:
-        claims: from `parse`; their numbers count the hits from 1.
+        claim: from `markers.parse`; its numbers count the hits from 1.
         hits: the abstracts that the answer was written from.
+        finder: for the words.
     """
-    numbering = Numbering()
-    sentences, notices = [], []
+    text = _without_addresses(claim.text, hits)
+    named = [hits[n - 1] for n in claim.numbers if 1 <= n <= len(hits)]
+    unknown = tuple(n for n in claim.numbers if not 1 <= n <= len(hits))
+    verdicts = [verify(text, [h.paper], finder) for h in named]
+    bearing = [h for h, v in zip(named, verdicts, strict=True) if v.supported]
+    verdict = max(verdicts, key=lambda v: (v.supported, v.score), default=Verdict(False, 0.0, NO_ABSTRACT, None))
+    cited, repair = bearing or named, ""
+    if not bearing and len(named) > 1 and (by_clause := _by_clause(text, named, finder)):
+        cited, verdict = by_clause
+    if not verdict.supported:
+        others = _worth_reading(text, [h for h in hits if h not in named], finder)
+        better = verify(text, [h.paper for h in others], finder)
+        if better.supported and better.evidence is not None:
+            cited, verdict = [h for h in others if h.paper.id == better.evidence.passage.paper_id], better
+            repair = "corrected" if named else "added"
+    return Finding(
+        text,
+        tuple((h, words) for h in cited if (words := _quote(text, h.paper, finder))),
+        verdict,
+        repair,  # type: ignore[arg-type]
+        taken=not repair and len(cited) < len(named),
+        unknown=unknown,
+        uncompared=not verdict.supported and bool(named) and _cannot_be_compared(text, named),
+        cleaned=text != claim.text,
+    )
+
+
+def check(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder, *, strict: bool = False) -> Checked:
+    """Checks claims one after another; `strict` removes those without support."""
+    sheet = Sheet(len(hits), strict=strict)
     for claim in claims:
-        cited = [hits[n - 1] for n in claim.numbers if 1 <= n <= len(hits)]
-        notices += [f"The answer cited [{n}], but only {len(hits)} abstracts were given." for n in claim.numbers if not 1 <= n <= len(hits)]
-        verdict = verify(claim.text, [h.paper for h in cited], finder)
-        if not verdict.supported:
-            others = _worth_reading(claim.text, [h for h in hits if h not in cited], finder)
-            better = verify(claim.text, [h.paper for h in others], finder)
-            if better.supported and better.evidence is not None:
-                owner = next(h for h in others if h.paper.id == better.evidence.passage.paper_id)
-                notices.append(f"A citation was {'corrected' if cited else 'added'}: “{_short(claim.text)}”.")
-                cited, verdict = [owner], better
-        if verdict.supported:
-            bearing = [h for h in cited if verify(claim.text, [h.paper], finder).supported] if len(cited) > 1 else cited
-            if len(bearing) < len(cited):
-                notices.append(f"A citation that does not support its sentence was taken away: “{_short(claim.text)}”.")
-            cited = bearing
-        sentences.append(_sentence(claim, cited, verdict, numbering, finder))
-    return Checked(tuple(sentences), numbering.sources(), tuple(dict.fromkeys(notices)))
+        sheet.add(examine(claim, hits, finder))
+    return sheet.checked()
+
+
+class Sheet:
+    """Writes findings down as the sentences of an answer, in order, and keeps its numbers.
+
+    Args:
+        given: how many abstracts the answer was written from.
+        strict: leave out what no abstract supports.
+    """
+
+    def __init__(self, given: int, *, strict: bool) -> None:
+        self._given, self._strict = given, strict
+        self._numbering = Numbering()
+        self._sentences: list[Sentence] = []
+        self._notices: dict[str, None] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, finding: Finding) -> Sentence | None:
+        """The next sentence; nothing where it is left out."""
+        for n in finding.unknown:
+            self._note("set_aside", f"The answer cited [{n}], but only {self._given} abstract{' was' if self._given == 1 else 's were'} given.")
+        if finding.cleaned:
+            self._note("set_aside", "An address that none of the abstracts holds was taken out of the answer.")
+        if self._strict and finding.support != "supported":
+            self._counts["removed"] += 1
+            return None
+        if finding.repair:
+            self._note(finding.repair, f"A citation was {finding.repair}: “{_short(finding.text)}”.")
+        if finding.taken:
+            self._note("taken", f"A citation that does not support its sentence was taken away: “{_short(finding.text)}”.")
+        numbers = tuple(sorted({self._numbering.cite(hit, words) for hit, words in finding.cited}))
+        reason = "" if finding.support == "supported" or finding.uncompared else finding.verdict.reason
+        if finding.uncompared:
+            self._note("uncompared", "What is not in the language of the abstracts could be checked for its numbers and names only: read the quotes.")
+        self._counts["marked"] += bool(reason)
+        sentence = Sentence(finding.text, numbers, finding.support, round(finding.verdict.score, 4), reason)
+        self._sentences.append(sentence)
+        return sentence
+
+    def checked(self) -> Checked:
+        """The answer so far."""
+        if removed := self._counts["removed"]:
+            told = f"{removed} sentence{' that no abstract supports was' if removed == 1 else 's that no abstract supports were'} removed (ASK_STRICT)."
+            self._notices[told] = None
+        return Checked(tuple(self._sentences), self._numbering.sources(), tuple(self._notices), Repairs(**self._counts))
+
+    def _note(self, count: str, told: str) -> None:
+        self._counts[count] += 1
+        self._notices[told] = None
 
 
 class Numbering:
@@ -160,15 +198,26 @@ class Numbering:
         return tuple(Source(n, h.paper, tuple(sorted(self._quotes[h.paper.id], key=lambda q: q.start)), h.score) for n, h in enumerate(self._hits, start=1))
 
 
-def _sentence(claim: Claim, cited: Sequence[Hit], verdict: Verdict, numbering: Numbering, finder: EvidenceFinder) -> Sentence:
-    """A claim with its verdict, its papers numbered and quoted by the sentence that bears on it best."""
-    numbers_ = []
-    for hit in cited:
-        ranked = finder.rank(claim.text, hit.paper.text, hit.paper.id)
-        if ranked:
-            numbers_.append(numbering.cite(hit, quote(ranked[0].passage, finder.passages(hit.paper.text), hit.paper.text)))
-    support: Support = "uncited" if not cited else "supported" if verdict.supported else "unsupported"
-    return Sentence(claim.text, tuple(sorted(set(numbers_))), support, round(verdict.score, 4), "" if verdict.supported else verdict.reason)
+def _best(texts: Sequence[tuple[str, str, str]], claim: str, finder: EvidenceFinder) -> Verdict:
+    """The verdict of the text that supports a claim best; texts are given as id, text and title."""
+    found = [(judge(claim, text, finder, title), paper_id, text) for paper_id, text, title in texts]
+    if not found:
+        return Verdict(False, 0.0, NO_ABSTRACT, None)
+    best, paper_id, text = max(found, key=lambda f: (f[0].supported, f[0].score))
+    evidence = next(iter(finder.rank(claim, text, paper_id)), None)
+    return Verdict(best.supported and evidence is not None, best.score, best.reason, evidence)
+
+
+def _by_clause(text: str, named: Sequence[Hit], finder: EvidenceFinder) -> tuple[list[Hit], Verdict] | None:
+    """The papers of a sentence that tells of several, and its verdict, where each of its clauses is supported by one of them."""
+    clauses = _CLAUSES.split(text)
+    if len(clauses) < 2 or any(len(c.split()) < _LEAST_CLAUSE for c in clauses):
+        return None
+    verdicts = [verify(c, [h.paper for h in named], finder) for c in clauses]
+    if not all(v.supported for v in verdicts):
+        return None
+    ids = {v.evidence.passage.paper_id for v in verdicts if v.evidence}
+    return [h for h in named if h.paper.id in ids], min(verdicts, key=lambda v: v.score)
 
 
 def _worth_reading(claim: str, hits: Sequence[Hit], finder: EvidenceFinder) -> list[Hit]:
@@ -178,19 +227,37 @@ def _worth_reading(claim: str, hits: Sequence[Hit], finder: EvidenceFinder) -> l
     return [hits[n] for share, n in sorted(held, key=lambda x: (-x[0], x[1]))[:OTHERS_READ] if share >= MAY_SUPPORT]
 
 
-def _judge(claim: str, text: str, finder: EvidenceFinder, paper_id: str = "", title: str = "") -> Verdict | None:
-    """The verdict on a claim from one text; nothing if the text has no sentence."""
-    ranked = finder.rank(claim, text, paper_id)
-    if not ranked:
-        return None
-    found = judge(claim, text, finder, title)
-    return Verdict(found.supported, found.score, found.reason, ranked[0])
+def _quote(claim: str, paper: Paper, finder: EvidenceFinder) -> Quote | None:
+    """The words of a paper that bear on a claim best; nothing if it has none."""
+    ranked = finder.rank(claim, paper.text, paper.id)
+    return quote(ranked[0].passage, finder.passages(paper.text), paper.text) if ranked else None
 
 
-def _mark(inner: str) -> str:
-    """The private characters of the numbers in a marker; a range is counted out."""
-    spread = _RANGE.sub(lambda m: ", ".join(str(n) for n in range(int(m[1]), min(int(m[2]), int(m[1]) + 20) + 1)) or m[0], inner)
-    return "".join(chr(_BASE + min(int(n), _MAX)) for n in re.findall(r"\d+", spread))
+def _cannot_be_compared(claim: str, named: Sequence[Hit]) -> bool:
+    """Whether a claim is not in the language of the papers it cites, and its numbers and names stand in one of them."""
+    if not is_foreign(claim):
+        return False
+    for hit in named:
+        told = f"{plain(hit.paper.title or '')} {plain(hit.paper.text)}"
+        if _digits(claim) <= _digits(told) and all(name.casefold() in told.casefold() for name in names_in(claim)) and not is_foreign(told):
+            return True
+    return False
+
+
+def _digits(text: str) -> set[str]:
+    """The numbers of a text as their digits alone: "6.700" and "3,7" here are "6,700" and "3.7" there."""
+    return {re.sub(r"\D", "", n) for n in re.findall(r"\d[\d.,]*", text)}
+
+
+def _without_addresses(text: str, hits: Sequence[Hit]) -> str:
+    """A claim without the addresses that none of the papers holds: a model was made to write them, or made them up."""
+
+    def known(match: re.Match[str]) -> str:
+        end = url_end(match[0])
+        address = match[0][:end]
+        return match[0] if any(address in f"{h.paper.url or ''} {plain(h.paper.text)}" for h in hits) else f"[…]{match[0][end:]}"
+
+    return URL.sub(known, text)
 
 
 def _short(text: str) -> str:

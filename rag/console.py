@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from rag.records import BULLETED, Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source, Turn
+from rag.records import BULLETED, Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source, Turn, Verified
 from rag.terminal import one_line
 from rag.text import safe_for_terminal
 
@@ -20,12 +20,13 @@ _OUTCOME_STYLE = {"answered": "green", "not_in_abstract": "yellow", "no_paper": 
 
 
 def show_events(events: Iterator[Event], out: Console, err: Console) -> Answer:
-    """Prints an answer as it comes: on a terminal unchecked text live, replaced by the checked answer; in a pipe the latter only."""
+    """Prints an answer as it comes: on a terminal unchecked text live, replaced by the checked answer; in a pipe checked sentences, one a line."""
     from rich.live import Live
     from rich.status import Status
 
     answer: Answer | None = None
     written = ""
+    told: list[Sentence] = []
     live = Live(console=out, transient=True)
     status = Status("", console=err)
     with ExitStack() as stack:
@@ -38,11 +39,17 @@ def show_events(events: Iterator[Event], out: Console, err: Console) -> Answer:
                     stack.enter_context(live)
                 written += event.text
                 live.update(_tail(written, out))
+            elif isinstance(event, Verified) and not out.is_terminal:
+                out.print(_sentence(event.sentence))
+                told.append(event.sentence)
             elif isinstance(event, Progress) and err.is_terminal and not written:
                 status.update(Text(one_line(event.stage)))
                 stack.enter_context(status)
     assert answer is not None, "a stream of events ends with an answer"
-    show_answer(answer, out)
+    if told and tuple(told) != answer.sentences[: len(told)]:
+        out.print(Text("Note: What stands above is withdrawn. The answer is:", style="yellow"))
+        told = []
+    show_answer(answer, out, told=len(told))
     return answer
 
 
@@ -52,11 +59,14 @@ def _tail(text: str, out: Console) -> Text:
     return Text("\n").join(lines[-max(1, out.height - 1) :])
 
 
-def show_answer(answer: Answer, out: Console) -> None:
-    """The answer, how it was made, and its numbered sources with their quotes."""
+def show_answer(answer: Answer, out: Console, *, told: int = 0) -> None:
+    """The answer, how it was made, and its numbered sources with their quotes; so many of its sentences have been told, each in a line of its own."""
     if answer.standalone_question != answer.question:
         out.print(Text(f"Understood as: {one_line(answer.standalone_question)}", style="dim"))
-    if answer.kind in BULLETED and answer.sentences:
+    if told:
+        for sentence in answer.sentences[told:]:
+            out.print(_sentence(sentence))
+    elif answer.kind in BULLETED and answer.sentences:
         if answer.lead:
             out.print(Text(one_line(answer.lead), style="yellow" if answer.hedged else "bold"))
         for sentence in answer.sentences:
@@ -160,7 +170,7 @@ def _sentence(sentence: Sentence) -> Text:
     text = Text(one_line(sentence.text), style="" if sentence.support == "supported" else "yellow")
     for n in sentence.citations:
         text.append(f" [{n}]", style="bold cyan")
-    if sentence.support != "supported":
+    if sentence.reason:
         text.append(f" ({sentence.support}: {one_line(sentence.reason)})", style="bold yellow")
     return text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import chain, count
 from typing import Any
 
@@ -47,6 +48,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "filters": answer.filters.as_dict(),
         "notices": list(answer.notices),
         "timings_ms": {k: round(v, 1) for k, v in answer.timings_ms.items()},
+        "repairs": asdict(answer.repairs),
         "usage": {"prompt_tokens": answer.usage.prompt_tokens, "completion_tokens": answer.usage.completion_tokens} if answer.usage else None,
     }
 

@@ -16,18 +16,21 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from rag import citations, extractive
+from rag import extractive
+from rag.checking import Checking
+from rag.citations import Finding, Sheet
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.finding import Found, Search
 from rag.llm import ChatModel
 from rag.markup import plain
-from rag.prompts import CANNOT_ANSWER, answer_messages
+from rag.prompts import answer_messages
 from rag.reading import Reading, read
-from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Sentence, Source, Usage
+from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Repairs, Sentence, Source, Usage, Verified
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
+from rag.unclaimed import is_phrase
 
 #: Most papers of a list, unless the caller says how many sources; more could not be read. The longest gold list has 20.
 LISTED = 25
@@ -40,7 +43,7 @@ class Request:
     """One question, ready to be answered.
 
     `fall_back` says whether a failing language model may be replaced by quotes, `infer` whether filters are read out of the question's words;
-    `listed` is the most papers of a list, `sources` of any other answer.
+    `listed` is the most papers of a list, `sources` of any other answer; `strict` leaves out what no abstract supports.
     """
 
     question: str
@@ -53,6 +56,7 @@ class Request:
     notices: tuple[str, ...] = ()
     listed: int = LISTED
     infer: bool = True
+    strict: bool = False
 
 
 @dataclass(slots=True)
@@ -66,6 +70,7 @@ class _Run:
     timings: dict[str, float]
     model: str | None = None
     usage: Usage | None = None
+    repairs: Repairs = field(default_factory=Repairs)
     last: float = field(default_factory=time.perf_counter)
 
     @property
@@ -149,26 +154,40 @@ class AbstractsQueryEngine(BaseQueryEngine):
         yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
         papers = [h.paper for h in given]
         run.model = self._chat.model
-        with self._chat.stream(answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], found.kind)) as stream:
+        messages = answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], found.kind)
+        with self._chat.stream(messages) as stream, Checking(given, self._finder) as checking:
+            live = _Live(len(given), strict=run.request.strict)
             for piece in stream:
                 yield Delta(piece)
+                checking.follow(stream.text)
+                yield from live.take(checking.ready())
             text, run.usage = stream.text, stream.usage
             if stream.truncated:
                 run.notices.append("The language model stopped at its length limit; the last sentence may be cut (ASK_MAX_TOKENS).")
-        run.clock("write")
-        yield Progress("Checking")
-        claims = [c for c in citations.parse(text) if CANNOT_ANSWER.rstrip(".").casefold() not in c.text.casefold()]
-        if CANNOT_ANSWER.rstrip(".").casefold() in text.casefold():
-            if not claims:
+            run.clock("write")
+            yield Progress("Checking")
+            claims = checking.finish(text)
+        findings = [f for _, f in claims if f is not None]
+        sheet = Sheet(len(given), strict=run.request.strict)
+        for finding in findings:
+            sheet.add(finding)
+        checked = sheet.checked()
+        run.clock("check")
+        stands = any(f.support == "supported" or f.uncompared for f in findings)
+        if len(findings) < len(claims):
+            # The phrase says it of the whole question. In other words, and beside what has support, it is said of a part.
+            if not stands or is_phrase(claims[0][0].text):
+                if findings:
+                    run.notices.append(f"{self._chat.model} declined; what else it wrote is not shown.")
+                run.repairs = Repairs(replaced=len(findings))
                 return self._declined_by_model(run)
             run.notices.append(f"{self._chat.model} added that the abstracts do not answer all of this.")
-        checked = citations.check(claims, given, self._finder)
-        run.clock("check")
         run.notices += checked.notices
-        if not any(s.support == "supported" for s in checked.sentences):
+        if not stands or not checked.sentences:
             run.notices.append(f"Nothing that {self._chat.model} wrote is supported by the abstracts, so this answer quotes them instead.")
-            run.model = None
+            run.model, run.repairs = None, Repairs(set_aside=checked.repairs.set_aside, replaced=len(findings))
             return None
+        run.repairs = checked.repairs
         judgement = replace(found.judgement, outcome="answered")
         return self._answer(run, "llm", judgement, "", checked.sentences, checked.sources)
 
@@ -219,7 +238,27 @@ class AbstractsQueryEngine(BaseQueryEngine):
             model=run.model if mode == "llm" else None,
             timings_ms=dict(run.timings),
             usage=run.usage,
+            repairs=run.repairs,
         )
+
+
+class _Live:
+    """Findings as events while the answer is being written. What has no support waits until something has: an answer without any is replaced."""
+
+    def __init__(self, given: int, *, strict: bool) -> None:
+        self._sheet = Sheet(given, strict=strict)
+        self._held: list[Verified] = []
+        self._stands = False
+
+    def take(self, findings: Sequence[Finding]) -> list[Verified]:
+        """The sentences that can be shown now."""
+        for finding in findings:
+            self._stands |= finding.support == "supported"
+            if (sentence := self._sheet.add(finding)) is not None:
+                self._held.append(Verified(sentence))
+        shown = self._held if self._stands else []
+        self._held = [] if self._stands else self._held
+        return shown
 
 
 def searched_of(papers: Sequence[Paper]) -> str:

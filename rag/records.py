@@ -157,6 +157,25 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Repairs:
+    """What checking changed of a written answer, counted.
+
+    Sentences whose citation was `corrected`, that got one (`added`), lost one of several (`taken`), are shown but `marked`, could not be compared with
+    abstracts in another language (`uncompared`), were `removed` (ASK_STRICT), or were `replaced` by quotes because none had support; and numbers and
+    addresses `set_aside` because they name nothing that was given.
+    """
+
+    corrected: int = 0
+    added: int = 0
+    taken: int = 0
+    marked: int = 0
+    uncompared: int = 0
+    removed: int = 0
+    replaced: int = 0
+    set_aside: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A checked answer. `lead` is a frame without a claim of its own; `sentences` holds all that makes a claim."""
 
@@ -176,6 +195,7 @@ class Answer:
     model: str | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     usage: Usage | None = None
+    repairs: Repairs = Repairs()
 
     @property
     def text(self) -> str:
@@ -198,7 +218,17 @@ class Delta:
     text: str
 
 
-Event = Progress | Delta | Answer
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An event of a running question: the next sentence as it will stand in the answer, checked while the rest is still being written.
+
+    Should the answer not come to its end, or be read otherwise as a whole, the `Answer` holds other sentences; it is what counts.
+    """
+
+    sentence: Sentence
+
+
+Event = Progress | Delta | Verified | Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     top_k: int = Field(8, ge=1, le=50, description="Papers given to the LLM.")
     timeout_s: float = Field(60.0, ge=1, le=3600, description="Seconds to wait for the LLM: to connect, and between two pieces of its answer.")
     retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
+    strict: bool = Field(False, description="Whether sentences of the LLM that no abstract supports are removed; else they are shown and marked.")
     max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")
 
     @field_validator("openai_base_url")

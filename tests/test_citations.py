@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rag.assistant import Assistant
-from rag.citations import Numbering, check, parse
+from rag.citations import Numbering, check
 from rag.embeddings import LocalEmbedding
 from rag.evidence import EvidenceFinder
 from rag.lexical import LexicalIndex
+from rag.markers import parse
 from rag.records import Quote
 from tests.conftest import make_hit, make_paper
 
@@ -37,8 +38,8 @@ FORMS = [
     ("1. It is fast [1].", [("It is fast.", (1,))], "a numbered line"),
     ("It is fast.\n[1]", [("It is fast.", (1,))], "alone on the next line"),
     ("It gains 3.7× (see Fig. 2) [1]. Then e.g. more [2].", [("It gains 3.7× (see Fig. 2).", (1,)), ("Then e.g. more.", (2,))], "full stops inside a sentence"),
-    ("See [this page](http://x.y) [1].", [("See [this page](http://x.y).", (1,))], "a Markdown link is no marker"),
-    ("See [1](http://x.y).", [("See [1](http://x.y).", ())], "a link whose text is a number is no marker"),
+    ("See [this page](http://x.y) [1].", [("See this page (http://x.y).", (1,))], "a Markdown link is no marker"),
+    ("See [1](http://x.y).", [("See 1 (http://x.y).", ())], "a link whose text is a number is no marker"),
     ("It is fast [3](#s3).", [("It is fast.", (3,))], "a link within the page"),
     (r"It is fast \[3\].", [("It is fast.", (3,))], "escaped brackets"),
     ("It is fast [doc 3].", [("It is fast.", (3,))], "another word before the number"),

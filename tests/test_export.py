@@ -11,7 +11,7 @@ from pybtex.database import BibliographyData, Person, parse_string
 
 from rag.assistant import Assistant
 from rag.export import answer_object, bibtex, search_object
-from rag.records import Answer, Filters, Origin, Paper, Quote, Sentence, Source, Usage
+from rag.records import Answer, Filters, Origin, Paper, Quote, Repairs, Sentence, Source, Usage
 from tests.conftest import make_hit, make_paper
 
 ANSWER = {
@@ -91,6 +91,7 @@ def test_everything_that_is_known_of_an_answer_is_in_its_object() -> None:
         model="m",
         timings_ms={"retrieve": 12.345},
         usage=Usage(3, 4),
+        repairs=Repairs(corrected=1, marked=2),
     )
     assert answer_object(answer) == {
         "question": "it?",
@@ -126,6 +127,7 @@ def test_everything_that_is_known_of_an_answer_is_in_its_object() -> None:
         "filters": {"venue": "ICML"},
         "notices": ["a notice"],
         "timings_ms": {"retrieve": 12.3},
+        "repairs": {"corrected": 1, "added": 0, "taken": 0, "marked": 2, "uncompared": 0, "removed": 0, "replaced": 0, "set_aside": 0},
         "usage": {"prompt_tokens": 3, "completion_tokens": 4},
     }
 

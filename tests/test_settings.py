@@ -235,7 +235,7 @@ def test_the_example_file_lists_every_setting_with_its_default() -> None:
     assert sorted(listed) == sorted(Settings.env_names().values())
     for field, name in Settings.env_names().items():
         default = fields[field].default
-        assert listed[name] == ("" if default is None or field == "home" else f"{default:g}" if isinstance(default, float) else str(default))
+        assert listed[name] == ("" if default is None or field == "home" else f"{default:g}" if isinstance(default, float | bool) else str(default))
 
 
 def test_the_example_file_can_be_used_as_it_is_and_uncommented(here: Path) -> None:

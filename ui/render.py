@@ -129,7 +129,8 @@ def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
 
 def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place: int) -> Html:
     """A sentence with its chips and, where it is not supported, why."""
-    why = ": ".join(x for x in (SUPPORT[sentence.support], sentence.reason) if x) if SUPPORT[sentence.support] else ""
+    # Without a reason it could not be compared, which a notice says once.
+    why = f"{SUPPORT[sentence.support]}: {sentence.reason}" if sentence.reason else ""
     return element(
         "span",
         element("span", sentence.text, class_="words"),
