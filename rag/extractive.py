@@ -96,6 +96,12 @@ def compose(task: Task, hits: Sequence[Hit], finder: EvidenceFinder) -> Draft:
     return _quoted(HEDGE if hedged else "", [(h, _best(_ranked(task.topic, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], titles=False)
 
 
+def counted(papers: int, read: int) -> str:
+    """How many papers a language model named with support, of those it was given."""
+    number = _COUNT_WORDS[papers] if papers < len(_COUNT_WORDS) else str(papers)
+    return f"{number} of the {read} abstracts read {'fits' if papers == 1 else 'fit'} this."
+
+
 def _list_lead(task: Task, total: int, shown: int) -> str:
     """How many papers there are, in words, how surely, and how many of them are shown."""
     number = _COUNT_WORDS[total] if total < len(_COUNT_WORDS) else str(total)

@@ -54,6 +54,8 @@ _POINTING = re.compile(
     re.IGNORECASE,
 )
 _OPENING = re.compile(rf"^(?:In|From|Per)\s*((?:{_CHAR}\s*)+),\s*")
+#: What it begins with cannot be held against an abstract; what follows can.
+_VERDICT = re.compile(r"^(?:yes|no)\s*[,:;—–]\s*(?=\w)", re.IGNORECASE)
 _AFTER_STOP = re.compile(rf"([.!?…。！？]+[\"”')\]]*)((?:[^\S\n]*{_CHAR})++)")
 _BETWEEN = re.compile(rf"(?<={_CHAR})\s*(?:[,;&]\s*(?:and\b)?|and\b)\s*(?={_CHAR})")
 #: Boundaries that the splitter does not see: a stop glued to a marker, and those of Chinese and Japanese.
@@ -154,7 +156,8 @@ def _words(piece: str) -> str:
     bare = _OPENING.sub(lambda m: m[1], bare)
     bare = re.sub(r"\(\s*[,;]?\s*\)", "", _MARK.sub("", bare)).replace("⟦", "[").replace("⟧", "]")
     bare = plain(_TAGS.sub(" ", bare))
-    return re.sub(r"\s+(?=[.,;!?](?:\s|$))", "", bare).lstrip(":;, ")
+    bare = re.sub(r"\s+(?=[.,;!?](?:\s|$))", "", bare).lstrip(":;, ")
+    return _VERDICT.sub("", bare)
 
 
 def _mark(inner: str) -> str:

@@ -189,7 +189,9 @@ class AbstractsQueryEngine(BaseQueryEngine):
             return None
         run.repairs = checked.repairs
         judgement = replace(found.judgement, outcome="answered")
-        return self._answer(run, "llm", judgement, "", checked.sentences, checked.sources)
+        fitting = {n for s in checked.sentences if s.support == "supported" for n in s.citations}
+        lead = extractive.counted(len(fitting), len(given)) if found.kind == "count" else ""
+        return self._answer(run, "llm", judgement, lead, checked.sentences, checked.sources)
 
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""

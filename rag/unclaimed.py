@@ -55,7 +55,10 @@ _TELL = (
 )
 #: What may stand before it: "Unfortunately, ", "I'm sorry, but ".
 _BEFORE = r"^\W*(?:(?:[\w' ]{1,40},)?\s*(?:but|however|unfortunately|sorry|while|although|note that)\b,?\s*|\w+,\s*)?"
-_TOLD = r"(?:mentioned|specified|stated|given|provided|reported|discussed|addressed|covered|described|found|answered|available|included|disclosed|contained|detailed)"
+_TOLD = (
+    r"(?:mentioned|specified|stated|given|provided|reported|discussed|addressed|covered|described|found|answered|available|included|disclosed"
+    r"|contained|detailed)"
+)
 _DECLINES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
