@@ -213,9 +213,11 @@ def _by_clause(text: str, named: Sequence[Hit], finder: EvidenceFinder) -> tuple
     clauses = _CLAUSES.split(text)
     if len(clauses) < 2 or any(len(c.split()) < _LEAST_CLAUSE for c in clauses):
         return None
-    verdicts = [verify(c, [h.paper for h in named], finder) for c in clauses]
-    if not all(v.supported for v in verdicts):
-        return None
+    verdicts = []
+    for clause in clauses:
+        verdicts.append(verify(clause, [h.paper for h in named], finder))
+        if not verdicts[-1].supported:
+            return None
     ids = {v.evidence.passage.paper_id for v in verdicts if v.evidence}
     return [h for h in named if h.paper.id in ids], min(verdicts, key=lambda v: v.score)
 
@@ -245,8 +247,8 @@ def _cannot_be_compared(claim: str, named: Sequence[Hit]) -> bool:
 
 
 def _digits(text: str) -> set[str]:
-    """The numbers of a text as their digits alone: "6.700" and "3,7" here are "6,700" and "3.7" there."""
-    return {re.sub(r"\D", "", n) for n in re.findall(r"\d[\d.,]*", text)}
+    """The numbers of a text as their digits alone: "6.700", "6 700" and "3,7" here are "6,700" and "3.7" there."""
+    return {re.sub(r"\D", "", n) for n in re.findall(r"\d[\d.,]*(?:\s\d{3}(?!\d))*", text)}
 
 
 def _without_addresses(text: str, hits: Sequence[Hit]) -> str:

@@ -166,11 +166,11 @@ def show_bibtex(entries: str) -> None:
 
 
 def _sentence(sentence: Sentence) -> Text:
-    """A sentence, its citation numbers, and if it is not supported, why."""
+    """A sentence, its citation numbers, and if it is not supported, why; one that could not be compared has no reason, but a notice."""
     text = Text(one_line(sentence.text), style="" if sentence.support == "supported" else "yellow")
     for n in sentence.citations:
         text.append(f" [{n}]", style="bold cyan")
-    if sentence.reason:
+    if sentence.support != "supported" and sentence.reason:
         text.append(f" ({sentence.support}: {one_line(sentence.reason)})", style="bold yellow")
     return text
 

@@ -30,6 +30,7 @@ _FORMS = (
     (re.compile(r"(\[\^?\d{1,3}\])\(#[^)\s]*\)"), r"\1"),
     (re.compile(r"<(sup|cite)[^>]{0,40}>\s*\[?(\d{1,3})\]?\s*</\1>", re.IGNORECASE), r"[\2]"),
     (re.compile(r"</?(?:abstract|source|cite|paper|doc)[\s_:=\"]*(\d{1,3})\"?\s*/?>", re.IGNORECASE), r"[\1]"),
+    (re.compile(r"<(?:br|/li|/p|/div)\s*/?>", re.IGNORECASE), "\n"),
     (re.compile(r"(\*\*|__|\*|_)(\s*\[[^\]]{1,40}\]\s*)\1"), r"\2"),
     (re.compile(rf"\({_WORD}\s*:?\s*[#\[]?(\d{{1,3}}(?:\s*(?:[,;&–-]|and)\s*\d{{1,3}})*)\]?\)", re.IGNORECASE), r"[\1]"),
     (re.compile(r"\(\s*((?:\[\d{1,3}\][\s,;]*)+)\)"), r"\1"),

@@ -1,4 +1,4 @@
-"""Citation markers in every form models write them, and sentences checked against what they cite."""
+"""Sentences checked against what they cite, repaired, numbered, marked or removed."""
 
 from __future__ import annotations
 
@@ -12,54 +12,6 @@ from rag.lexical import LexicalIndex
 from rag.markers import parse
 from rag.records import Quote
 from tests.conftest import make_hit, make_paper
-
-FORMS = [
-    ("It is fast [1].", [("It is fast.", (1,))], "the form that is asked for"),
-    ("It is fast. [1]", [("It is fast.", (1,))], "after the full stop it belongs to the sentence before"),
-    ("It is fast.[1] It is small.[2]", [("It is fast.", (1,)), ("It is small.", (2,))], "glued to the full stop, twice"),
-    ("It is fast [1][2].", [("It is fast.", (1, 2))], "two markers"),
-    ("It is fast [1, 2].", [("It is fast.", (1, 2))], "a list"),
-    ("It is fast [1; 3].", [("It is fast.", (1, 3))], "a list with semicolons"),
-    ("It is fast [1-3].", [("It is fast.", (1, 2, 3))], "a range"),
-    ("It is fast [1–3].", [("It is fast.", (1, 2, 3))], "a range with an en dash"),
-    ("It is fast 【1】.", [("It is fast.", (1,))], "CJK brackets"),
-    ("It is fast 【1†source】.", [("It is fast.", (1,))], "the form of hosted file search"),
-    ("It is fast [[1]].", [("It is fast.", (1,))], "doubled brackets"),
-    ("It is fast [^1].", [("It is fast.", (1,))], "a Markdown footnote"),
-    ("It is fast [Source 1].", [("It is fast.", (1,))], "with a word before the number"),
-    ("It is fast [Abstract 2].", [("It is fast.", (2,))], "with the prompt's own word"),
-    ("It is fast [Source 1, Source 2].", [("It is fast.", (1, 2))], "words in a list"),
-    ("It is fast `[1]`.", [("It is fast.", (1,))], "in backticks"),
-    ("It is fast (1).", [("It is fast.", (1,))], "round brackets at the end, where there is no other marker"),
-    ("Two steps (1) warm up and (2) cool down [3].", [("Two steps (1) warm up and (2) cool down.", (3,))], "round brackets that count steps are no markers"),
-    ("It is fast.", [("It is fast.", ())], "none at all"),
-    ("It is fast [7].", [("It is fast.", (7,))], "a number that may not exist is still parsed, so that it can be reported"),
-    ("- It is fast [1].\n- It is small [2].", [("It is fast.", (1,)), ("It is small.", (2,))], "a list of lines"),
-    ("1. It is fast [1].", [("It is fast.", (1,))], "a numbered line"),
-    ("It is fast.\n[1]", [("It is fast.", (1,))], "alone on the next line"),
-    ("It gains 3.7× (see Fig. 2) [1]. Then e.g. more [2].", [("It gains 3.7× (see Fig. 2).", (1,)), ("Then e.g. more.", (2,))], "full stops inside a sentence"),
-    ("See [this page](http://x.y) [1].", [("See this page (http://x.y).", (1,))], "a Markdown link is no marker"),
-    ("See [1](http://x.y).", [("See 1 (http://x.y).", ())], "a link whose text is a number is no marker"),
-    ("It is fast [3](#s3).", [("It is fast.", (3,))], "a link within the page"),
-    (r"It is fast \[3\].", [("It is fast.", (3,))], "escaped brackets"),
-    ("It is fast [doc 3].", [("It is fast.", (3,))], "another word before the number"),
-    ("It is fast (Abstract 3).", [("It is fast.", (3,))], "a word in round brackets"),
-    ("It is fast <sup>3</sup>.", [("It is fast.", (3,))], "a superscript"),
-    ("It is fast **[3]**.", [("It is fast.", (3,))], "in bold"),
-    ("It is fast [1, 2, and 3].", [("It is fast.", (1, 2, 3))], "a list in words"),
-    ("Ratios in [1, 4] are learnt [3].", [("Ratios in [1, 4] are learnt.", (3,))], "an interval is no marker"),
-    ("Values lie in the range [0, 1] [2].", [("Values lie in the range [0, 1].", (2,))], "nor is the unit interval"),
-    ("It was shown at ICML [2024] that it is fast [1].", [("It was shown at ICML [2024] that it is fast.", (1,))], "a year is no marker"),
-    ("It is fast \ue101[1].", [("It is fast.", (1,))], "a private character in the answer is no marker"),
-    ("", [], "nothing"),
-    ("[1]", [], "a marker without a sentence"),
-]
-
-
-@pytest.mark.parametrize(("text", "expected", "reason"), FORMS, ids=[r for _, _, r in FORMS])
-def test_a_marker_opens_another_paper_if_its_form_is_misread(text: str, expected: list[tuple[str, tuple[int, ...]]], reason: str) -> None:
-    assert [(c.text, c.numbers) for c in parse(text)] == expected, reason
-
 
 DMC = (
     "Dynamic Memory Compression retrofits Llama 2 into DMC Transformers. It gives up to 3.7 times the throughput on an H100 GPU. No extra parameters are added."

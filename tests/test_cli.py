@@ -438,6 +438,30 @@ def test_ctrl_c_in_mid_answer_stops_quietly_and_hangs_up(seeded_home: Path, serv
     assert server.chats[0].disconnected.wait(5)
 
 
+FOUNDATION = ("BrainLM was trained on 6,700 hours of fMRI recordings [1]. ", "BrainLM is a foundation ", "model for ")
+
+
+def test_a_pipe_waits_for_the_end_of_the_stream_for_what_has_been_checked(seeded_home: Path, server: OpenAIServer, tmp_path: Path) -> None:
+    server.script(Reply(pieces=FOUNDATION * 20, delay_s=0.2))
+    env = environment(seeded_home, **with_llm(server))
+    with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "BrainLM was trained on 6,700 hours of fMRI recordings. [1]\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert server.chats[0].disconnected.wait(5), "the answer was not at its end"
+
+
+def test_half_an_answer_stands_in_a_pipe_as_if_it_were_whole(ask: AskRun, server: OpenAIServer) -> None:
+    server.script(Reply(pieces=FOUNDATION * 2, delay_s=0.3, fault="break"))
+    done = ask(BRAINLM, **with_llm(server))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[0] == "BrainLM was trained on 6,700 hours of fMRI recordings. [1]"
+    assert "Note: What stands above is withdrawn. The answer is:" in lines
+    assert any(line.startswith("Note: The language model failed, so this answer quotes the abstracts instead.") for line in lines)
+
+
 def test_an_empty_path_ingests_the_current_folder(ask: AskRun, tmp_path: Path) -> None:
     (tmp_path / "here.jsonl").write_text('{"abstract": "A paper that nobody asked to ingest, of some length."}\n', encoding="utf-8")
     done = ask("ingest", "", home=tmp_path / "fresh")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from rag.console import show_answer, show_bibtex, show_events, show_hits, show_paper, show_report, show_session, show_status
 from rag.errors import AskError
-from rag.records import Answer, Delta, Event, Filters, Hit, IngestReport, Origin, Progress, Quote, Sentence, Source, Turn, Usage
+from rag.records import Answer, Delta, Event, Filters, Hit, IngestReport, Origin, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.terminal import console_for, print_json, show_error
 from tests.conftest import make_paper
 
@@ -96,6 +96,43 @@ def test_whatever_an_answer_holds_is_told(change: dict[str, object], line: str) 
 def test_a_long_list_of_authors_is_cut_and_counted() -> None:
     many = replace(PAPER, authors=tuple(f"Author {n}" for n in range(9)))
     assert "Author 5, and 3 more · ICML 2024" in printed(replace(ANSWER, sources=(Source(1, many, (QUOTE,), 0.9),)))
+
+
+def test_a_pipe_gets_the_checked_sentences_only_at_the_end_or_twice() -> None:
+    first, second = Sentence("It is 17 km long.", (1,), "supported", 1.0), Sentence("It is short.", (), "uncited", 0.1, "it cites no abstract")
+    stream = io.StringIO()
+
+    def events() -> Iterator[Event]:
+        yield Delta("It is 17 km long. [1] It is")
+        assert stream.getvalue() == "", "what is unchecked stays out of a pipe"
+        yield Verified(first)
+        assert stream.getvalue() == "It is 17 km long. [1]\n"
+        yield replace(ANSWER, mode="llm", model="m", sentences=(first, second), notices=("A notice.",))
+
+    show_events(events(), console_for(stream), console_for(io.StringIO()))
+    assert stream.getvalue().splitlines()[:4] == [
+        "It is 17 km long. [1]",
+        "It is short. (uncited: it cites no abstract)",
+        "Note: A notice.",
+        "— written by m and checked · confidence 0.90",
+    ]
+
+
+def test_a_pipe_leaves_sentences_standing_that_the_answer_does_not_hold() -> None:
+    stream = io.StringIO()
+    told = Verified(Sentence("It broke off.", (1,), "supported", 1.0))
+    show_events(iter([told, ANSWER]), console_for(stream), console_for(io.StringIO()))
+    assert stream.getvalue().splitlines()[:3] == ["It broke off. [1]", "Note: What stands above is withdrawn. The answer is:", "It is 17 km long. [1]"]
+
+
+def test_a_terminal_shows_a_sentence_twice() -> None:
+    out, stream = terminal()
+    show_events(iter([Verified(ANSWER.sentences[0]), ANSWER]), out, console_for(io.StringIO()))
+    assert stream.getvalue().count("17 km long.") == 2, "in the answer and in its quote"
+
+
+def test_a_sentence_that_could_not_be_compared_is_marked() -> None:
+    assert "Es ist lang. [1]\n" in printed(replace(ANSWER, sentences=(Sentence("Es ist lang.", (1,), "unsupported", 0.0),)))
 
 
 @pytest.mark.parametrize("make", [terminal, lambda: (console_for(stream := io.StringIO()), stream)], ids=["terminal", "pipe"])

@@ -11,7 +11,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from rag.assistant import Assistant
 from rag.errors import LLMError, UsageError
 from rag.prompts import CANNOT_ANSWER
-from rag.records import Answer, Delta, Filters
+from rag.records import Answer, Delta, Filters, Repairs
 from rag.settings import Settings
 from tests.openai_server import OpenAIServer, Reply
 
@@ -245,3 +245,110 @@ def test_a_language_model_is_given_more_papers_than_may_be_cited(writer: Writer,
     prompt = server.chats[0].text("user")
     assert "<abstract 2>" in prompt
     assert "<abstract 3>" not in prompt
+
+
+FMRI = "BrainLM was trained on 6,700 hours of fMRI recordings [1]."
+
+
+def test_a_strict_answer_keeps_what_no_abstract_supports_or_hides_that_it_was_there(writer: Writer, server: OpenAIServer) -> None:
+    said = f"Zebras repel horseflies [2]. {FMRI} Paris is the capital of France. It reads 99,000 hours of fMRI recordings [1]."
+    server.script(Reply(pieces=(said,)), Reply(pieces=(said,)), Reply(pieces=("Zebras repel horseflies [2].",)))
+    shown, strict, nothing = writer().ask(HOURS), writer(strict=True).ask(HOURS), writer(strict=True).ask(HOURS)
+    assert [s.support for s in shown.sentences] == ["unsupported", "supported", "uncited", "unsupported"]
+    assert all(s.reason for s in shown.sentences if s.support != "supported")
+    assert (shown.repairs.marked, shown.repairs.removed) == (3, 0)
+    assert [s.text for s in strict.sentences] == ["BrainLM was trained on 6,700 hours of fMRI recordings."]
+    assert [s.n for s in strict.sources] == [1], "a removed sentence leaves no source behind"
+    well_formed(strict)
+    assert (strict.repairs.marked, strict.repairs.removed) == (0, 3)
+    assert any("3 sentences" in n and "removed" in n for n in strict.notices)
+    assert (nothing.mode, nothing.outcome, nothing.repairs.replaced) == ("extractive", "answered", 1)
+    assert any("Nothing that test-model wrote is supported" in n for n in nothing.notices)
+
+
+HOURS = "How many hours of fMRI was BrainLM trained on?"
+REPAIRED = [
+    ("BrainLM was trained on 6,700 hours of fMRI recordings [2].", {"corrected": 1}, "corrected"),
+    ("BrainLM was trained on 6,700 hours of fMRI recordings.", {"added": 1}, "added"),
+    ("BrainLM was trained on 6,700 hours of fMRI recordings [1][3].", {"taken": 1}, "taken away"),
+    ("BrainLM was trained on 6,700 hours of fMRI recordings [1][77].", {"set_aside": 1}, "[77]"),
+    ("BrainLM was trained on 6,700 hours of fMRI recordings https://evil.example/x?d=1 [1].", {"set_aside": 1}, "address"),
+    (f"In summary: {FMRI}", {}, ""),
+]
+
+
+@pytest.mark.parametrize(("said", "counted", "told"), REPAIRED, ids=[t or "nothing to repair" for *_, t in REPAIRED])
+def test_a_repair_is_not_counted_or_not_told(writer: Writer, server: OpenAIServer, said: str, counted: dict[str, int], told: str) -> None:
+    server.script(Reply(pieces=(said,)))
+    answer = writer().ask(HOURS)
+    well_formed(answer)
+    assert [s.support for s in answer.sentences] == ["supported"]
+    assert "BrainLM" in (answer.sources[0].paper.title or "")
+    assert answer.repairs == Repairs(**counted)
+    assert any(told in n for n in answer.notices) or not told
+
+
+NOT_SAID = [
+    (CANNOT_ANSWER, "alone"),
+    (f"**{CANNOT_ANSWER}**", "in bold"),
+    (f"{CANNOT_ANSWER} However, such models are usually trained on eight A100 GPUs.", "with knowledge of its own"),
+    (f"{CANNOT_ANSWER} {FMRI}", "before what they do say"),
+    ("The provided abstracts do not contain information about the number of GPUs.", "in other words"),
+    ("I'm sorry, but the number of GPUs is not mentioned in the abstracts.", "with an apology"),
+    ("The abstract of BrainLM does not state the number of GPUs [1].", "with a citation"),
+    ("Die Abstracts beantworten das nicht.", "translated"),
+    ("Les résumés ne répondent pas à cette question.", "translated again"),
+]
+
+
+@pytest.mark.parametrize(("said", "why"), NOT_SAID, ids=[w for _, w in NOT_SAID])
+def test_an_honest_decline_is_shown_as_a_claim_without_a_source(writer: Writer, server: OpenAIServer, said: str, why: str) -> None:
+    server.script(Reply(pieces=(said,)), Reply(pieces=(said,)))
+    here = writer().ask("How many GPUs was BrainLM trained on?")
+    well_formed(here)
+    assert (here.outcome, here.mode, here.model) == ("not_in_abstract", "llm", "test-model"), why
+    assert all(s.support == "supported" for s in here.sentences)
+    assert "A100" not in here.text
+    nowhere = writer().ask("What is the capital of France?")
+    assert (nowhere.outcome, nowhere.sentences, nowhere.sources) == ("no_paper", (), ())
+
+
+def test_an_answer_with_a_gap_told_in_other_words_is_thrown_away(writer: Writer, server: OpenAIServer) -> None:
+    server.script(Reply(pieces=(f"The abstracts do not state the number of GPUs. {FMRI}",)))
+    answer = writer().ask("How many hours of fMRI was BrainLM trained on, and on how many GPUs?")
+    assert (answer.outcome, [s.support for s in answer.sentences]) == ("answered", ["supported"])
+    assert any("do not answer all" in n for n in answer.notices)
+
+
+def test_an_answer_in_the_reader_s_language_is_marked_sentence_by_sentence_or_passes_for_checked(writer: Writer, server: OpenAIServer) -> None:
+    said = (
+        "BrainLM wurde auf 6.700 Stunden von Aufnahmen trainiert [1]. Das Modell ist ein Grundlagenmodell und wird feinabgestimmt [1]. "
+        "Es wurde auf 99.000 Stunden trainiert [1]."
+    )
+    server.script(Reply(pieces=(said,)))
+    answer = writer().ask("Auf wie vielen Stunden fMRI wurde BrainLM trainiert?")
+    well_formed(answer)
+    assert answer.mode == "llm"
+    assert [s.support for s in answer.sentences] == ["unsupported"] * 3, "never supported: its words were not compared"
+    assert [bool(s.reason) for s in answer.sentences] == [False, False, True], "only the number that is not there is marked"
+    assert (answer.repairs.uncompared, answer.repairs.marked) == (2, 1)
+    assert sum("language of the abstracts" in n for n in answer.notices) == 1
+
+
+def test_a_sentence_that_tells_of_two_papers_needs_one_that_says_both(writer: Writer, server: OpenAIServer) -> None:
+    server.behaviour = lambda request: Reply(
+        pieces=(
+            "LESS integrates a constant sized cache with eviction-based cache methods, while Dynamic Memory Compression "
+            "does not add any extra parameters [1][2].",
+        )
+    )
+    answer = writer().ask("How do LESS and Dynamic Memory Compression differ?")
+    assert [(s.support, len(s.citations)) for s in answer.sentences] == [("supported", 2)]
+
+
+def test_a_written_count_says_no_number(writer: Writer) -> None:
+    answer = writer().ask("How many papers compress the KV cache?")
+    assert answer.mode == "llm"
+    fitting = {n for s in answer.sentences if s.support == "supported" for n in s.citations}
+    assert fitting
+    assert answer.lead.startswith(("", "One", "Two", "Three", "Four")[len(fitting)] + " of the ")

@@ -130,7 +130,7 @@ def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
 def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place: int) -> Html:
     """A sentence with its chips and, where it is not supported, why."""
     # Without a reason it could not be compared, which a notice says once.
-    why = f"{SUPPORT[sentence.support]}: {sentence.reason}" if sentence.reason else ""
+    why = f"{SUPPORT[sentence.support]}: {sentence.reason}" if SUPPORT[sentence.support] and sentence.reason else ""
     return element(
         "span",
         element("span", sentence.text, class_="words"),
