@@ -19,8 +19,8 @@ from rag.kinds import is_foreign, names_in
 from rag.markers import Claim
 from rag.markup import URL, plain, url_end
 from rag.records import Evidence, Hit, Paper, Quote, Repairs, Sentence, Source, Support
-from rag.support import judge
-from rag.text import content_stems
+from rag.support import Supported, judge
+from rag.text import content_stems, tokens
 
 #: Where what a claim cites does not support it, so many other papers are read for one that does: those that hold most of its words, and at
 #: least this share, weighted by rarity.
@@ -200,7 +200,9 @@ class Numbering:
 
 def _best(texts: Sequence[tuple[str, str, str]], claim: str, finder: EvidenceFinder) -> Verdict:
     """The verdict of the text that supports a claim best; texts are given as id, text and title."""
-    found = [(judge(claim, text, finder, title), paper_id, text) for paper_id, text, title in texts]
+    # A line of a list may be a title and no more: then it is that paper's.
+    named = Supported(True, 1.0, "")
+    found = [(named if title and tokens(claim) == tokens(title) else judge(claim, text, finder, title), paper_id, text) for paper_id, text, title in texts]
     if not found:
         return Verdict(False, 0.0, NO_ABSTRACT, None)
     best, paper_id, text = max(found, key=lambda f: (f[0].supported, f[0].score))

@@ -67,7 +67,7 @@ _BULLET = re.compile(r"^(?:>\s*)*(?:[-*•‣–]\s+|\(?\d{1,2}[.)]\s+)?(?:\[[ x
 _TAGS = re.compile(r"</?(?:b|i|em|strong|u|p|br|mark|cite|li|ul|ol|sub|sup|div|span)\s*/?>", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?$")
-_HEADING = re.compile(r"^\s*(?:#{1,6}\s.*|(\*\*|__)(?:(?!\1).)+(?<![.!?])\1:?|[A-Z][^.!?]*:)\s*$")
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s.*|(\*\*|__)(?:(?!\1).)+(?<![.!?])\1:?)\s*$")
 #: The end of a text that is being written may be the first half of a marker, of a quotation or of a word.
 _OPEN = re.compile(r"(?:[\[【〔［(<][^\]】〕］)>\n]{0,40}|`[^`\n]{0,40}|\*\*?\s*|\S*)$")
 
@@ -153,12 +153,13 @@ def _is_closed(piece: str) -> bool:
 
 def _words(piece: str) -> str:
     """A sentence without its markers and its markup."""
-    bare = _BULLET.sub("", piece.strip())
-    bare = _OPENING.sub(lambda m: m[1], bare)
+    bare = _OPENING.sub(r"\1", _BULLET.sub("", piece.strip()))
     bare = re.sub(r"\(\s*[,;]?\s*\)", "", _MARK.sub("", bare)).replace("⟦", "[").replace("⟧", "]")
     bare = plain(_TAGS.sub(" ", bare))
     bare = re.sub(r"\s+(?=[.,;!?](?:\s|$))", "", bare).lstrip(":;, ")
-    return _VERDICT.sub("", bare)
+    said = _VERDICT.sub("", bare)
+    # What now begins the sentence gets its capital, unless it is a name such as "iTransformer".
+    return said[:1].upper() + said[1:] if (_MARK.match(piece) or piece.strip()[:1].isupper()) and said.split(" ")[0].islower() else said
 
 
 def _mark(inner: str) -> str:

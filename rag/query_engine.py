@@ -1,6 +1,6 @@
 """The query engine: retrieve, judge, synthesise (by a language model or by quoting), verify. Streams events, the checked answer last.
 
-    question -> reading -> hits -> judgement -> llm: text live, then claims checked against their abstracts | extractive: quotes -> Answer
+    question -> reading -> hits -> judgement -> llm: text live, each sentence checked once complete | extractive: quotes -> Answer
 
 It is a LlamaIndex query engine: `query(question)` returns a Response whose metadata holds the whole `Answer` under "answer".
 """
@@ -99,7 +99,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         self._store, self._retriever, self._finder, self._chat, self._defaults = store, retriever, finder, chat, defaults
 
     def stream(self, request: Request) -> Generator[Event, None, None]:
-        """Answers a question: what is being done, the unchecked text as a language model writes it, and last the checked answer.
+        """Answers a question: what is being done, a language model's text as it comes, its sentences once checked, and last the checked answer.
 
         Raises:
             LLMError: the language model failed and `request.fall_back` is off.

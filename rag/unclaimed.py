@@ -17,10 +17,10 @@ from rag.text import STOPWORDS, tokens
 _OF_THE_ANSWER = frozenset(
     words(
         "summary summarise summarize sum conclusion conclude overall short brief briefly answer answers question questions asked query yes ok okay sure "
-        "certainly course absolutely great good following follows below list listed relevant relevantly paper papers abstract abstracts provided given based "
+        "certainly course absolutely following follows below list listed relevant relevantly paper papers abstract abstracts provided given based "
         "according context information source sources reference references citation citations cited bibliography hope helps help helpful let know "
         "further additional additionally please feel free ask thanks thank note finally first firstly second secondly third lastly key point points takeaway "
-        "takeaways main result results finding findings three four five several explanation response heres lets i'm happy assist clarification need"
+        "takeaways main result results finding findings explanation response heres lets i'm happy assist clarification"
     )
 )
 _REFERENCES = frozenset(words("sources references citations bibliography literature quellen literatur références sources referencias fuentes"))

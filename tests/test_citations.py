@@ -90,3 +90,9 @@ def test_a_sentence_of_the_only_paper_of_a_collection_is_unsupported() -> None:
     finder = EvidenceFinder(LexicalIndex({paper.id: paper}), LocalEmbedding())
     checked = check(parse("DMC gives up to 3.7 times the throughput on an H100 GPU [1]."), [make_hit(paper)], finder)
     assert checked.sentences[0].support == "supported"
+
+
+def test_a_line_with_a_title_alone_is_marked(assistant: Assistant) -> None:
+    paper = make_paper(DMC, title="Retrofitting of Models for Speed")
+    checked = check(parse("- *Retrofitting of models for speed* [1]\n- Retrofitting of zebras for speed [1]"), [make_hit(paper)], assistant.finder)
+    assert [s.support for s in checked.sentences] == ["supported", "unsupported"]

@@ -642,7 +642,8 @@ def test_data_cannot_leave_its_block(text: str) -> None:
     """As many tags as the harmless prompt has, wherever the hostile text stands."""
 
     def tags(messages: list[dict[str, str]]) -> int:
-        user = "".join(unicodedata.normalize("NFKC", messages[1]["content"]).lower().split())
+        seen = "".join(c for c in unicodedata.normalize("NFKC", messages[1]["content"]) if unicodedata.category(c) != "Cf")
+        user = "".join(seen.lower().split())
         return sum(user.count(f"<{slash}{name}") for slash in ("", "/") for name in ("abstract", "question"))
 
     assert tags(answer_messages(text, [paper(text, text)], [text], "fact")) == tags(answer_messages("q", [paper("t", "v")], ["x"], "fact"))

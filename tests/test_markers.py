@@ -60,7 +60,7 @@ FORMS = [
     ("它很快【1】。它很小【2】。", [("它很快。", (1,)), ("它很小。", (2,))], "stops without spaces"),
     ("It is fast (see [1]).", [("It is fast.", (1,))], "after a word that points"),
     ("It is fast, as shown in [1].", [("It is fast.", (1,))], "after words that point"),
-    ("According to [1], it is fast.", [("it is fast.", (1,))], "before the sentence"),
+    ("According to [1], it is fast.", [("It is fast.", (1,))], "before the sentence"),
     (
         "[1] shows that it is fast. [2] proposes it.",
         [("This paper shows that it is fast.", (1,)), ("This paper proposes it.", (2,))],
@@ -69,6 +69,8 @@ FORMS = [
     ("It is fast. [1] [2] propose it.", [("It is fast.", ()), ("These papers propose it.", (1, 2))], "two in the place of the subject"),
     ("Huang et al. [1] show that it is fast.", [("Huang et al. show that it is fast.", (1,))], "after a name with a stop"),
     ("[1] It is fast.\n[2] It is small.", [("It is fast.", (1,)), ("It is small.", (2,))], "before each line"),
+    ("In [1], iTransformer is fast.", [("iTransformer is fast.", (1,))], "before a name that begins small"),
+    ("Three [1].", [("Three.", (1,))], "after a word that is the whole answer"),
     ("[1]: It is fast.", [("It is fast.", (1,))], "before the line, with a colon"),
     ("It is fast [1, 2", [("It is fast [1, 2", ())], "half a marker is none"),
     ("Use \\[ x = 1 \\] here [1].", [("Use x = 1 here.", (1,))], "a formula is no escaped bracket"),
