@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,23 @@ def console_for(stream: TextIO) -> Console:
 def out_and_err() -> tuple[Console, Console]:
     """Consoles on standard output and standard error."""
     return console_for(sys.stdout), console_for(sys.stderr)
+
+
+class _SafeFormatter(logging.Formatter):
+    """Log lines quote what servers and models said, which may not act on a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line as it can be shown."""
+        return safe_for_terminal(super().format(record))
+
+
+def log_to_err() -> None:
+    """From now on the log is shown on standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_SafeFormatter("%(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    # It logs whole addresses, and an address may hold a secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def texts(what: str, words: Sequence[str], file: str | None) -> Iterable[str]:

@@ -40,6 +40,7 @@ from rag.settings import Settings
 from tests.openai_server import Fault, OpenAIServer, Reply, cut, error_reply
 
 ASK = [{"role": "user", "content": "Say something."}]
+END = '{"choices": [{"delta": {"content": "Heron fits [1]."}, "finish_reason": "stop"}]}'
 KEY = "sk-test-0123456789-SECRETSECRET-xyz"
 
 
@@ -140,6 +141,33 @@ def test_thoughts_are_hidden_however_the_stream_cuts_them(server: OpenAIServer, 
     server.script(*(Reply(pieces=cut(sent, n)) for n in sizes))
     model = model_for(server)
     assert {"".join(model.stream(ASK)) for _ in sizes} == {seen}, why
+
+
+THINKING = [
+    Reply(pieces=cut("<think>First of herons.</think>Heron fits [1].")),
+    Reply(pieces=cut("Heron <think>First of herons.</think>fits [1].")),
+    Reply(pieces=cut("First of herons.\n</think>\nHeron fits [1].")),
+    *(
+        Reply(events=[*(f'{{"choices": [{{"delta": {{"{name}": "{t}", "content": null}}}}]}}' for t in ("First ", "of herons.")), END])
+        for name in ("reasoning_content", "reasoning")
+    ),
+]
+
+
+@pytest.mark.parametrize("reply", THINKING, ids=["before", "within", "no opening tag", "reasoning_content", "reasoning"])
+def test_what_a_model_thought_is_lost_to_who_looks_for_a_fault_or_is_in_the_answer(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture, reply: Reply
+) -> None:
+    caplog.set_level(logging.INFO)
+    server.script(reply)
+    assert model_for(server, openai_api_key=KEY).complete(ASK) == "Heron fits [1]."
+    told = caplog.text
+    assert "The model thought: First of herons." in told
+    host = server.root.removeprefix("http://")
+    assert f"Sending test-model at {host} 1 messages of 14 characters" in told
+    assert '"max_tokens": 200' in told
+    assert "end: stop" in told
+    assert KEY not in told
 
 
 def test_thoughts_without_their_opening_tag_are_not_in_the_text(server: OpenAIServer) -> None:
@@ -526,6 +554,27 @@ def test_a_password_in_the_address_is_used_and_never_shown(server: OpenAIServer,
         assert secret not in f"{error} {caplog.text}"
 
 
+def test_further_headers_are_not_sent_or_are_shown(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = "team-secret-9876543210"
+    settings = settings_for(server.url, extra_headers=f'{{"X-Team": "{secret}", "x-flag": "1"}}')
+    model = ChatModel.from_settings(settings)
+    server.script(Reply(pieces=("Yes.",)), error_reply(400, f"No team {secret}, only 1 is allowed."), error_reply(403, f"No team {secret}."))
+    assert model.complete(ASK) == "Yes."
+    model.models()
+    errors = [failure(model), failure(model)]
+    assert [(r.headers["x-team"], r.headers["x-flag"]) for r in server.requests] == [(secret, "1")] * 4
+    told = f"{settings!r} {settings} {settings.model_dump_json(exclude={'openai_base_url'})} {errors} {caplog.text}"
+    told += "".join("".join(traceback.format_exception(e)) for e in errors)
+    assert secret[4:] not in told
+    assert "[secret], only 1 is allowed" in errors[0].message
+
+
+def test_a_header_that_replaces_the_key_is_put_beside_it(server: OpenAIServer) -> None:
+    ChatModel.from_settings(settings_for(server.url, openai_api_key=KEY, extra_headers='{"Authorization": "Basic abc"}')).complete(ASK)
+    assert server.chats[0].headers["authorization"] == "Basic abc"
+
+
 @pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk-„quoted“", "sk one two"])
 def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(LLMAuthError) as caught:
@@ -618,11 +667,20 @@ def refusals(name: str) -> list[Reply]:
     ]
 
 
+def test_how_hard_a_model_thinks_is_sent_where_nobody_asked_for_it_or_not_where_somebody_did(server: OpenAIServer) -> None:
+    model_for(server).complete(ASK)
+    model_for(server, reasoning_effort="high").complete(ASK)
+    assert ["reasoning_effort" in r.body for r in server.chats] == [False, True]
+    assert server.chats[1].body["reasoning_effort"] == "high"
+
+
 @pytest.mark.parametrize("wording", range(4))
-@pytest.mark.parametrize(("name", "instead"), [("temperature", None), ("stream_options", None), ("max_tokens", "max_completion_tokens")])
+@pytest.mark.parametrize(
+    ("name", "instead"), [("temperature", None), ("stream_options", None), ("max_tokens", "max_completion_tokens"), ("reasoning_effort", None)]
+)
 def test_a_refused_parameter_is_left_out_and_stays_out(server: OpenAIServer, name: str, instead: str | None, wording: int) -> None:
     server.script(refusals(name)[wording], Reply(pieces=("Yes.",)), Reply(pieces=("Again.",)))
-    model = model_for(server)
+    model = model_for(server, reasoning_effort="low")
     assert model.complete(ASK, max_tokens=50) == "Yes."
     assert model.complete(ASK, max_tokens=50) == "Again."
     first, *later = (r.body for r in server.chats)
