@@ -66,14 +66,15 @@ class ChatModel:
             raise LLMAuthError("OPENAI_API_KEY holds characters that no key has.", "Copy the key again, without spaces, line breaks or typographic quotes.")
         return cls(settings)
 
-    def stream(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int | None = None) -> ChatStream:
+    def stream(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int | None = None, limit: int | None = None) -> ChatStream:
         """The answer as it is written. The request is sent when the first piece is asked for.
 
         Args:
             messages: mappings with `role` (system, user, assistant) and `content`.
             max_tokens: most tokens of the answer; by default the settings'.
+            limit: most tokens of the answer and the model's hidden reasoning; by default `self.limit(max_tokens)`.
         """
-        return ChatStream(Call(self._settings, lambda: self._client, self._refused, messages, self.limit(max_tokens)))
+        return ChatStream(Call(self._settings, lambda: self._client, self._refused, messages, limit or self.limit(max_tokens)))
 
     def limit(self, max_tokens: int | None = None) -> int:
         """Most tokens that are written under a limit, hidden reasoning included; at most half of the window, as far as that is known."""

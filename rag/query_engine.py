@@ -17,13 +17,14 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rag import citations, extractive
+from rag.budget import BudgetedStream
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.finding import Found, Search
 from rag.llm import ChatModel
 from rag.markup import plain
-from rag.prompts import CANNOT_ANSWER, answer_messages
+from rag.prompts import CANNOT_ANSWER
 from rag.reading import Reading, read
 from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
@@ -149,10 +150,11 @@ class AbstractsQueryEngine(BaseQueryEngine):
         yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
         papers = [h.paper for h in given]
         run.model = self._chat.model
-        with self._chat.stream(answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], found.kind)) as stream:
+        with BudgetedStream(self._chat, run.request.standalone_question, papers, found.kind, self._finder) as stream:
             for piece in stream:
                 yield Delta(piece)
             text, run.usage = stream.text, stream.usage
+            run.notices += stream.notices
             if stream.truncated:
                 run.notices.append("The language model stopped at its length limit; the last sentence may be cut (ASK_MAX_TOKENS).")
         run.clock("write")
