@@ -138,7 +138,7 @@ def ask_command(
 
     def answer_one(question: str) -> None:
         filters, history = Filters(venue, year, author), assistant.remembered(session)
-        events = assistant.stream(question, history=history, filters=filters, sources=sources, infer_filters=not whole)
+        events = terminal.while_read(assistant.stream(question, history=history, filters=filters, sources=sources, infer_filters=not whole))
         if as_json:
             answer = next(e for e in events if isinstance(e, Answer))
             terminal.print_json(answer_object(answer))

@@ -6,9 +6,10 @@ import errno
 import json
 import logging
 import os
+import select
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rag.errors import AskError, InputError, UsageError
+from rag.records import Event
 from rag.text import safe_for_terminal
 
 #: A pipe has no width; wrapping its lines would only hinder the program that reads them.
@@ -125,6 +127,29 @@ def each(what: str, texts: Iterable[str], act: Callable[[str], None], *, several
             show_error(error, out_and_err()[1])
             well = False
     return well
+
+
+def while_read(events: Generator[Event, None, None]) -> Iterator[Event]:
+    """The events of an answer as long as somebody reads standard output; else nothing tells a pipe's end before the whole answer is written.
+
+    Raises:
+        BrokenPipeError: nobody does; the answer is closed, so that no server goes on writing it.
+    """
+    with closing(events):
+        for event in events:
+            if _is_unread(sys.stdout):
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+            yield event
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether a stream is a pipe whose other end is closed."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (AttributeError, OSError, ValueError):  # Windows has no poll, and not every stream a file
+        return False
 
 
 @contextmanager

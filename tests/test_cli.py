@@ -467,3 +467,21 @@ def test_a_restriction_in_the_words_is_not_shown_or_cannot_be_switched_off(ask: 
     assert {s["venue"] for s in told["sources"]} == {"ICML"}
     whole = json.loads(ask("--json", "--whole", question).stdout)
     assert whole["filters"] == {}
+
+
+@pytest.mark.parametrize("args", [[BRAINLM], ["--json", BRAINLM]], ids=["text", "json"])
+def test_a_pipe_that_nobody_reads_any_more_leaves_the_request_running(seeded_home: Path, server: OpenAIServer, tmp_path: Path, args: list[str]) -> None:
+    server.script(Reply(pieces=["BrainLM "] * 600, delay_s=0.1))
+    env = environment(seeded_home, **with_llm(server))
+    with subprocess.Popen([str(ASK), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
+        assert process.stdout
+        assert process.stderr
+        patience = time.monotonic() + 60
+        while not server.chats and time.monotonic() < patience:
+            time.sleep(0.05)
+        process.stdout.close()
+        assert server.chats[0].disconnected.wait(20)
+        process.wait(20)
+        err = process.stderr.read()
+    assert process.returncode == 1
+    assert "Traceback" not in err
