@@ -94,17 +94,13 @@ class BudgetedStream(Iterator[str]):
         #: What was left out, in words for a user.
         self.notices: list[str] = []
         self._stream, self._used = self._begin(chat.window())
-        self._cut_again = False
 
     def __next__(self) -> str:
         try:
             return next(self._stream)
-        except LLMTooLongError:
-            if self._cut_again:
-                raise
+        except LLMTooLongError:  # before the first piece, and raised from here if it comes again
             # The server knows better than what was told or assumed, and seldom says by how much: half of what was asked for.
-            self._cut_again = True
-            self._stream, self._used = self._begin(Window(self._used // 2))
+            self._stream, self._used = self._begin(Window(self._used // 2), again=True)
             return next(self._stream)
 
     def __enter__(self) -> Self:
@@ -132,24 +128,28 @@ class BudgetedStream(Iterator[str]):
         """As of a `ChatStream`."""
         return self._stream.truncated
 
-    def _begin(self, window: Window) -> tuple[ChatStream, int]:
-        """A stream whose prompt and answer fit a window, and the tokens that both may take."""
+    def _begin(self, window: Window, *, again: bool = False) -> tuple[ChatStream, int]:
+        """A stream whose prompt and answer fit a window, and the tokens that both may take; `again` where the window is a guess after a refusal."""
         limit = min(self._chat.limit(), window.tokens // 2)
         fitted = fit(self._question, self._papers, self._kind, window.tokens - limit, self._finder)
         if fitted is None:
             what = f"The window of {self._chat.model} ({window.tokens:,} tokens) does not hold the question, the rules and a sentence of an abstract."
             raise LLMTooLongError(what, "Set ASK_CONTEXT_WINDOW if it takes more, or lower ASK_MAX_TOKENS.")
-        self.notices = [_notice(self._chat.model, window, fitted)] if fitted.sentences_out else []
+        self.notices = [_notice(self._chat.model, window, fitted, again)] if fitted.sentences_out else []
         given = self._papers[: len(fitted.texts)]
         messages = answer_messages(self._question, given, fitted.texts, self._kind)
         return self._chat.stream(messages, limit=limit), limit + _prompt(self._question, given, fitted.texts, self._kind)
 
 
-def _notice(model: str, window: Window, fitted: Fitted) -> str:
+def _notice(model: str, window: Window, fitted: Fitted, again: bool) -> str:
+    """What was left out, and why."""
     papers = f", and {fitted.papers_out} of the papers with them" if fitted.papers_out else ""
-    told = f"{fitted.sentences_out} of the {fitted.sentences} sentences found were not given to {model}{papers}: they do not fit its window"
-    assumed = f", assumed to be {window.tokens:,} tokens (ASK_CONTEXT_WINDOW)" if window.assumed else f" of {window.tokens:,} tokens"
-    return f"{told}{assumed}."
+    why = f"they do not fit its window of {window.tokens:,} tokens"
+    if again:
+        why = "its server found the prompt too long (ASK_CONTEXT_WINDOW)"
+    elif window.assumed:
+        why = f"they do not fit its window, assumed to be {window.tokens:,} tokens (ASK_CONTEXT_WINDOW)"
+    return f"{fitted.sentences_out} of the {fitted.sentences} sentences found were not given to {model}{papers}: {why}."
 
 
 def _prompt(question: str, papers: Sequence[Paper], texts: Sequence[str], kind: Kind) -> int:

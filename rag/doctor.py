@@ -111,4 +111,6 @@ def _language_model(settings: Settings) -> Check:
         return Check("language model", False, f"{chat.host} does not offer {chat.model}: {error.message}", f"Set ASK_MODEL to one of {some}.")
     streamed = f"streamed in {len(came)} pieces" if len(came) > 1 else "in one piece, so answers appear late (it does not stream)"
     answered = f"{chat.model} at {chat.host} answers, first token after {came[0]:.1f} s, whole after {came[-1]:.1f} s, {streamed}"
-    return Check("language model", True, f"{answered}; models there: {some or 'not told'}")
+    window = chat.window()
+    takes = f"takes {window.tokens:,} tokens{' (assumed)' if window.assumed else ''}"
+    return Check("language model", True, f"{answered}; {takes}; models there: {some or 'not told'}")

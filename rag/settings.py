@@ -52,7 +52,7 @@ class Settings(BaseSettings):
     timeout_s: float = Field(300.0, ge=0.1, le=3600, description="Seconds that a whole answer of the LLM may take, failed attempts included.")
     retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
     max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")
-    context_window: int | None = Field(None, ge=512, le=10_000_000, description="Tokens that the LLM takes, prompt and answer together, if it does not tell.")
+    context_window: int | None = Field(None, ge=512, le=10_000_000, description="Tokens that the LLM takes, prompt and answer together.")
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = Field(
         None, description="How hard a reasoning model thinks; sent only where set."
     )

@@ -54,6 +54,7 @@ class _SafeFormatter(logging.Formatter):
 def log_to_err() -> None:
     """From now on the log is shown on standard error."""
     handler = logging.StreamHandler()
+    handler.setLevel(logging.INFO)  # some libraries turn their own debugging on
     handler.setFormatter(_SafeFormatter("%(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     # It logs whole addresses, and an address may hold a secret.

@@ -133,7 +133,7 @@ def test_a_prompt_that_the_server_finds_too_long_is_not_cut_once_more(writer: Wr
     assert len(server.chats) == 2
     assert (answer.mode, answer.model) == ("llm", "test-model")
     assert "6,700 hours" in answer.text
-    assert any("were not given to test-model" in n for n in answer.notices)
+    assert any("its server found the prompt too long" in n for n in answer.notices)
 
 
 def test_a_prompt_that_is_always_too_long_is_cut_for_ever_or_the_fault_is_not_named(writer: Writer, server: OpenAIServer) -> None:

@@ -129,7 +129,7 @@ def test_a_server_that_offers_the_model_passes(seeded_home: Path, server: OpenAI
     assert told.startswith(f"gpt-5.4-mini at {server.root.removeprefix('http://')} answers, first token after ")
     first, whole = (float(x) for x in re.findall(r"after (\d+\.\d) s", told))
     assert 0.4 <= whole - first < 5
-    assert told.endswith("streamed in 3 pieces; models there: gpt-5.4-mini, test-model")
+    assert told.endswith("streamed in 3 pieces; takes 400,000 tokens; models there: gpt-5.4-mini, test-model")
     assert len(server.chats) == 1
 
 
@@ -139,7 +139,7 @@ def test_a_server_that_lists_no_models_is_taken_for_broken_or_one_that_does_not_
     checks = examined(seeded_home, openai_base_url=server.url, model="test-model")
     assert broken(checks) == []
     assert "it does not stream" in checks["language model"].detail
-    assert checks["language model"].detail.endswith("models there: not told")
+    assert checks["language model"].detail.endswith("takes 4,096 tokens (assumed); models there: not told")
 
 
 @pytest.mark.parametrize("reply", [Reply(status=500), Reply(fault="stall", pieces=("one",)), Reply(fault="html", status=502), error_reply(429, "No.")])

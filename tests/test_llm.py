@@ -400,11 +400,12 @@ def test_asking_again_goes_on_past_the_time_of_a_whole_answer(server: OpenAIServ
 
 
 def test_a_reader_that_takes_its_time_is_taken_for_a_server_that_stalls(server: OpenAIServer) -> None:
-    server.script(Reply(pieces=("Heron ", "stands.")))
-    stream = model_for(server, timeout_next_s=0.3).stream(ASK)
+    words = [f"heron {n} " for n in range(15)]
+    server.script(Reply(pieces=words, delay_s=0.1))
+    stream = model_for(server, timeout_next_s=0.5).stream(ASK)
     got = [next(stream)]
-    time.sleep(0.8)
-    assert [*got, *stream] == ["Heron ", "stands."]
+    time.sleep(1)
+    assert [*got, *stream] == words
 
 
 def test_closing_while_a_busy_server_is_waited_for_sends_again(server: OpenAIServer) -> None:
