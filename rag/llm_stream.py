@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import httpx
     import openai
     from llama_index.core.llms import ChatResponse
+    from llama_index.llms.openai_like import OpenAILike
+    from openai.resources.chat import Completions
 
 #: Told to LlamaIndex, which does not know every model's name. It only counts against it where it packs prompts itself, which is not done here.
 CONTEXT_WINDOW = 128_000
@@ -99,6 +101,7 @@ class Call:
         self._refused = frozenset(refused)
         self._tried = 0
         self._response: httpx.Response | None = None
+        self._completions: Completions | None = None
         self._hidden = Thoughts()
         self._begun = 0.0
         self._first_s: float | None = None
@@ -115,6 +118,8 @@ class Call:
         import httpx
         import openai
 
+        # Before the clock runs: what is used first imports much.
+        model, self._completions = self._model(), self._client().chat.completions
         self._begun = time.monotonic()
         try:
             with self.watch:
@@ -122,7 +127,7 @@ class Call:
                 while not (whole or self.watch.closed.is_set()):
                     sent = options(self._settings, self._limit, self._refused)
                     try:
-                        for response in self._open(sent):
+                        for response in self._open(model, sent):
                             if seen := self._hidden.feed(response.delta or ""):
                                 self.text += seen
                                 self.watch.expect(None)
@@ -160,35 +165,40 @@ class Call:
         self.watch.expect(None)
         self.watch.closed.wait(pause)
 
-    def _open(self, sent: Mapping[str, Any]) -> Iterator[ChatResponse]:
-        """LlamaIndex's stream of this call; it sends when the first response is asked for."""
-        import openai
-        from llama_index.core.llms import ChatMessage, MessageRole
+    def _model(self) -> OpenAILike:
+        """LlamaIndex's model, which has this call for its client."""
         from llama_index.llms.openai_like import OpenAILike
 
         # OpenAILike does not declare the client that it passes on to its base class.
         client: Any = {"openai_client": SimpleNamespace(chat=SimpleNamespace(completions=self))}
         name, host = self._settings.model, self._settings.llm_host
         try:
-            llm = OpenAILike(model=name, api_key=NO_KEY, api_base=host, is_chat_model=True, context_window=CONTEXT_WINDOW, max_retries=0, **client)
+            return OpenAILike(model=name, api_key=NO_KEY, api_base=host, is_chat_model=True, context_window=CONTEXT_WINDOW, max_retries=0, **client)
         except ValueError:
             raise LLMRequestError(f"{name} cannot be used: it does not speak the chat protocol.", "Set ASK_MODEL to a chat model.") from None
+
+    def _open(self, model: OpenAILike, sent: Mapping[str, Any]) -> Iterator[ChatResponse]:
+        """The model's stream of this call; it sends when the first response is asked for."""
+        import openai
+        from llama_index.core.llms import ChatMessage, MessageRole
+
         characters = sum(len(m["content"]) for m in self._messages)
+        name, host = self._settings.model, self._settings.llm_host
         _log.info("Sending %s at %s %d messages of %d characters; %s", name, host, len(self._messages), characters, json.dumps(sent))
         messages = [ChatMessage(role=MessageRole(m["role"]), content=m["content"]) for m in self._messages]
         # OpenAILike always sends a temperature; `omit` is the SDK's word for leaving it out.
-        return llm.stream_chat(messages, **{"temperature": openai.omit, **sent})
+        return model.stream_chat(messages, **{"temperature": openai.omit, **sent})
 
     def create(self, **request: Any) -> Iterator[Any]:
         """What OpenAILike takes for `client.chat.completions.create`."""
         import httpx
         from openai.types.chat.chat_completion_chunk import ChatCompletionChunk, Choice, ChoiceDelta
 
-        completions = self._client().chat.completions  # before the clock runs: the first use imports much
         self.watch.expect("timeout_first_s")
         timeout = httpx.Timeout(self._settings.timeout_s, connect=max(0.0, min(self._settings.timeout_connect_s, self.watch.left_s)))
+        assert self._completions is not None, "set before anything is sent"
         with self.watch.sending():
-            stream = completions.create(**request, timeout=timeout)
+            stream = self._completions.create(**request, timeout=timeout)
         self._response = stream.response
         for chunk in stream:
             if self.watch.closed.is_set():

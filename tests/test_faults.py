@@ -35,7 +35,7 @@ def writer(seeded_home: Path, server: OpenAIServer) -> Writer:
     """An assistant over the seeds that asks the scripted server, and waits for nothing long."""
 
     def make(**settings: object) -> Assistant:
-        limits = {"timeout_connect_s": 1, "timeout_first_s": 0.3, "timeout_next_s": 0.3, "timeout_s": 3, "retries": 0}
+        limits = {"timeout_connect_s": 1, "timeout_first_s": 1, "timeout_next_s": 1, "timeout_s": 5, "retries": 0}
         return Assistant(
             Settings.load(**{"home": seeded_home, "openai_base_url": server.url, "openai_api_key": KEY, "model": "test-model", **limits, **settings})
         )
