@@ -23,8 +23,8 @@ from rag.settings import Settings
 Suite = Literal["seeds", "llm", "retrieval", "support"]
 #: Told what is being done, how much of it is done, and how much there is.
 Track = Callable[[str, int, int], None]
-#: Questions that a language model's server is asked at once.
-LLM_WORKERS = 8
+#: Questions that a language model's server is asked at once; a local one makes them wait for each other, and each waits only so long.
+LLM_WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True)

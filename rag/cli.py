@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import suppress
@@ -71,9 +70,7 @@ def cli(ctx: click.Context, collection: str | None, debug: bool) -> None:
     """Ask questions of paper abstracts. Every sentence of an answer cites the exact words that support it."""
     ctx.obj = collection
     if debug:
-        logging.basicConfig(level=logging.INFO)
-        # It logs whole addresses, and an address may hold a secret.
-        logging.getLogger("httpx").setLevel(logging.WARNING)
+        terminal.log_to_err()
 
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line and nothing else.")
@@ -105,6 +102,7 @@ class _DefaultCommand(click.Command):
 @click.option("--whole", is_flag=True, help="Take no venue, year, author or exception out of the question's words.")
 @click.option("--mode", type=click.Choice(["auto", "extractive", "llm"]), help="How to answer.")
 @click.option("--sources", type=click.IntRange(1, 50), help="Most papers to cite.")
+@click.option("--debug", is_flag=True, help="Show what a language model was sent, how long it took, and what it thought.")
 @click.option("--bibtex", is_flag=True, help="Print the cited papers as BibTeX; the answer goes to standard error.")
 @click.pass_obj
 def ask_command(
@@ -119,12 +117,15 @@ def ask_command(
     whole: bool,
     mode: str | None,
     sources: int | None,
+    debug: bool,
     bibtex: bool,
 ) -> None:
     """Ask a question (the default command)."""
     from rag.assistant import answer_object
     from rag.assistant import bibtex as bibtex_of
 
+    if debug:
+        terminal.log_to_err()
     questions = terminal.texts("question", words, file)
     if as_json and bibtex:
         raise UsageError("Standard output cannot be both JSON and BibTeX.", "Leave out --json or --bibtex.")
@@ -137,7 +138,7 @@ def ask_command(
 
     def answer_one(question: str) -> None:
         filters, history = Filters(venue, year, author), assistant.remembered(session)
-        events = assistant.stream(question, history=history, filters=filters, sources=sources, infer_filters=not whole)
+        events = terminal.while_read(assistant.stream(question, history=history, filters=filters, sources=sources, infer_filters=not whole))
         if as_json:
             answer = next(e for e in events if isinstance(e, Answer))
             terminal.print_json(answer_object(answer))

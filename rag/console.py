@@ -27,7 +27,7 @@ def show_events(events: Iterator[Event], out: Console, err: Console) -> Answer:
     answer: Answer | None = None
     written = ""
     told: list[Sentence] = []
-    live = Live(console=out, transient=True)
+    live = Live(console=out, transient=True, auto_refresh=False)  # drawn as text comes: its own clock would hold a token for a quarter of a second
     status = Status("", console=err)
     with ExitStack() as stack:
         for event in events:
@@ -38,7 +38,7 @@ def show_events(events: Iterator[Event], out: Console, err: Console) -> Answer:
                     status.stop()
                     stack.enter_context(live)
                 written += event.text
-                live.update(_tail(written, out))
+                live.update(_tail(written, out), refresh=True)
             elif isinstance(event, Verified) and not out.is_terminal:
                 out.print(_sentence(event.sentence))
                 told.append(event.sentence)

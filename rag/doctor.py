@@ -6,13 +6,14 @@ import errno
 import sqlite3
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from rag.embeddings import LocalEmbedding
-from rag.errors import AskError
+from rag.errors import AskError, LLMNotFoundError, LLMServerError
 from rag.llm import ChatModel
 from rag.records import Check
 from rag.settings import Settings
@@ -21,6 +22,10 @@ from rag.store import Store
 #: What pyproject.toml asks for, and what Chroma asks of SQLite.
 MIN_PYTHON = (3, 11)
 MIN_SQLITE = (3, 35, 0)
+#: Sent to the language model: an answer of several tokens, so that streaming shows.
+SMALL_TALK = ({"role": "user", "content": "Count from one to ten in words."},)
+SMALL_TALK_TOKENS = 40
+MODELS_SHOWN = 8
 #: More than a block of any file system, so that a full disk shows.
 PROBE_BYTES = 65_536
 
@@ -86,12 +91,26 @@ def _index(store: Store) -> Check:
 
 
 def _language_model(settings: Settings) -> Check:
-    """Asks the server for its models, where one is configured; nothing is sent anywhere otherwise."""
+    """Asks the server for its models and the model for a few words, where one is configured; nothing is sent anywhere otherwise."""
     if settings.effective_mode == "extractive":
         return Check("language model", True, "none configured; answers are quotes and nothing leaves this machine")
     chat = ChatModel.from_settings(settings)
-    names = chat.models()
-    if names and chat.model not in names:
-        some = ", ".join(names[:8])
-        return Check("language model", False, f"{chat.host} does not offer {chat.model}", f"Set ASK_MODEL to one of {some}.")
-    return Check("language model", True, f"{chat.model} at {chat.host}")
+    try:
+        names = chat.models()
+    except (LLMNotFoundError, LLMServerError):  # not every server lists its models; the call below tells whether it answers
+        names = []
+    some = ", ".join(names[:MODELS_SHOWN]) + (f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else "")
+    begun = time.monotonic()
+    came: list[float] = []
+    try:
+        with chat.stream(SMALL_TALK, max_tokens=SMALL_TALK_TOKENS) as stream:
+            came += [time.monotonic() - begun for _ in stream]
+    except LLMNotFoundError as error:
+        if not names or chat.model in names:
+            raise
+        return Check("language model", False, f"{chat.host} does not offer {chat.model}: {error.message}", f"Set ASK_MODEL to one of {some}.")
+    streamed = f"streamed in {len(came)} pieces" if len(came) > 1 else "in one piece, so answers appear late (it does not stream)"
+    answered = f"{chat.model} at {chat.host} answers, first token after {came[0]:.1f} s, whole after {came[-1]:.1f} s, {streamed}"
+    window = chat.window()
+    takes = f"takes {window.tokens:,} tokens{' (assumed)' if window.assumed else ''}"
+    return Check("language model", True, f"{answered}; {takes}; models there: {some or 'not told'}")

@@ -16,6 +16,7 @@ Each error says in one sentence what happened and, as its hint, in one sentence 
         ├── LLMNotFoundError     no such model or address (404)
         ├── LLMRateError         too many requests, or out of quota (429)
         ├── LLMRequestError      the server refuses this request (other 4xx)
+        │   └── LLMTooLongError  prompt and answer do not fit the model's window
         ├── LLMServerError       the server failed (5xx), or answered something that is no completion
         ├── LLMTimeoutError      no answer, or none in time
         ├── LLMConnectionError   the server cannot be reached
@@ -91,6 +92,10 @@ class LLMRateError(LLMError):
 
 class LLMRequestError(LLMError):
     """The server refuses this request."""
+
+
+class LLMTooLongError(LLMRequestError):
+    """Prompt and answer do not fit the model's window."""
 
 
 class LLMServerError(LLMError):

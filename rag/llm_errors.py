@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -16,6 +20,7 @@ from rag.errors import (
     LLMRequestError,
     LLMServerError,
     LLMTimeoutError,
+    LLMTooLongError,
 )
 from rag.settings import Settings
 
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
 SAID_CHARS = 200
 #: A run of this many characters of a secret is masked wherever it stands: servers quote keys in part, and six letters in a row are no accident.
 SECRET_RUN = 6
+
+#: Seconds before a failed request is sent again: doubled each time up to the longest, and shortened by chance, so that many clients spread.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
+#: How servers word that prompt and answer do not fit: OpenAI and vLLM, llama.cpp, Anthropic's and Google's compatible ones.
+_TOO_LONG = re.compile(r"context[ _](length|size|window)|(prompt|input) is too long|token count .*exceeds", re.IGNORECASE)
 
 #: The hint where only time helps.
 LATER = "Try again in a moment, or set ASK_MODE=extractive to answer without a language model."
@@ -40,7 +50,8 @@ def ours(error: BaseException, settings: Settings) -> LLMError:
     said = clean(_said(error), settings)
     because = f": {said}" if said else ""
     if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
-        return LLMTimeoutError(f"{who} sent nothing for {settings.timeout_s:g} seconds.", "Try again, or raise ASK_TIMEOUT_S.")
+        connecting = isinstance(error.__cause__ or error, httpx.ConnectTimeout) and settings.timeout_connect_s <= settings.timeout_s
+        return late("timeout_connect_s" if connecting else "timeout_s", settings)
     if isinstance(error, openai.APIConnectionError | httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
         hint = (
             "Set SSL_CERT_FILE to the certificates of your network."
@@ -60,6 +71,52 @@ def ours(error: BaseException, settings: Settings) -> LLMError:
     return LLMServerError(f"{who} sent something that is no completion.", "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible server.")
 
 
+def late(limit: str, settings: Settings) -> LLMTimeoutError:
+    """The error that the limit of a setting was reached."""
+    who, seconds = f"{settings.model} at {settings.llm_host}", f"{getattr(settings, limit):g} seconds"
+    what = {
+        "timeout_connect_s": f"{settings.llm_host} took no connection within {seconds}.",
+        "timeout_first_s": f"{who} sent nothing for {seconds}.",
+        "timeout_next_s": f"{who} stopped in mid-answer and sent nothing for {seconds}.",
+        "timeout_s": f"{who} had not finished after {seconds}.",
+    }
+    return LLMTimeoutError(what[limit], f"Try again, or raise {settings.env_names()[limit]}.")
+
+
+def pause_s(error: Exception, tried: int) -> float | None:
+    """Seconds to wait before asking again, as long as the server says; None where asking again is of no use.
+
+    What timed out is not asked again: the settings say how long a reader waits, and twice that would be longer.
+
+    Args:
+        error: what a vendor raised.
+        tried: how often it was asked again before.
+    """
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        if (error.status_code not in (408, 409, 429) and error.status_code < 500) or _out_of_quota(error):
+            return None
+        if (told := _retry_after_s(error.response.headers.get("retry-after", ""))) is not None:
+            return told
+    elif not isinstance(error, openai.APIConnectionError) or isinstance(error, openai.APITimeoutError):
+        return None
+    return float(min(FIRST_PAUSE_S * 2**tried, LONGEST_PAUSE_S) * random.uniform(0.5, 1.0))
+
+
+def _retry_after_s(told: str) -> float | None:
+    """The seconds of a Retry-After header, which is a number or a date."""
+    with suppress(ValueError):
+        return seconds if (seconds := float(told)) > 0 else None
+    with suppress(ValueError, TypeError):
+        return seconds if (seconds := parsedate_to_datetime(told).timestamp() - time.time()) > 0 else None
+    return None
+
+
+def _out_of_quota(error: openai.APIError) -> bool:
+    return "insufficient_quota" in (error.code, error.type)
+
+
 def _of_status(status: int, error: openai.APIError, because: str, settings: Settings) -> LLMError:
     """The error that an HTTP status stands for."""
     host, model = settings.llm_host, settings.model
@@ -73,7 +130,7 @@ def _of_status(status: int, error: openai.APIError, because: str, settings: Sett
         )
     if status == 408:
         return LLMTimeoutError(f"{host} gave up waiting (408){because}.", LATER)
-    if status == 402 or "insufficient_quota" in (error.code, error.type):
+    if status == 402 or _out_of_quota(error):
         return LLMRateError(f"The account at {host} is out of quota ({status}).", "Check its plan and billing, or set ASK_MODE=extractive.")
     if status == 429:
         response = getattr(error, "response", None)
@@ -84,8 +141,8 @@ def _of_status(status: int, error: openai.APIError, because: str, settings: Sett
         return LLMServerError(f"{model} at {host} failed ({status}){because}.", LATER)
     if status < 400:
         return LLMNotFoundError(f"{host} redirects to another address ({status}).", "Set OPENAI_BASE_URL to the address it redirects to.")
-    if status == 413 or re.search(r"context[ _](length|size|window)", f"{error.code} {because}", re.IGNORECASE):
-        return LLMRequestError(f"The request is too long for {model} at {host} ({status}){because}.", "Lower ASK_TOP_K.")
+    if status == 413 or _TOO_LONG.search(f"{error.code} {error.type} {because}"):
+        return LLMTooLongError(f"The request is too long for {model} at {host} ({status}){because}.", "Set ASK_CONTEXT_WINDOW to what it takes.")
     return LLMRequestError(f"{host} refuses the request ({status}){because}.", "Check ASK_MODEL and the other settings of the language model.")
 
 
@@ -109,7 +166,9 @@ def clean(text: str, settings: Settings) -> str:
     address = urlsplit(settings.openai_base_url or "")
     password = unquote(address.password or "")
     shown = list(line)
-    for secret in filter(None, (key_of(settings), password, *(value for _, value in parse_qsl(address.query)))):
+    # A header of a few letters ("1", "true") is no secret, and masking it would blot out the reason.
+    headers = [v for v in headers_of(settings).values() if len(v) >= SECRET_RUN]
+    for secret in filter(None, (key_of(settings), password, *(value for _, value in parse_qsl(address.query)), *headers)):
         size = min(SECRET_RUN, len(secret))
         for start in range(len(line) - size + 1):
             if line[start : start + size] in secret:
@@ -120,3 +179,8 @@ def clean(text: str, settings: Settings) -> str:
 def key_of(settings: Settings) -> str:
     """The key without the line break that files end with; empty where none is set."""
     return settings.openai_api_key.get_secret_value().strip() if settings.openai_api_key else ""
+
+
+def headers_of(settings: Settings) -> dict[str, str]:
+    """The further headers of every request."""
+    return {name: value.get_secret_value() for name, value in (settings.extra_headers or {}).items()}

@@ -7,14 +7,18 @@ each chunk first and hands on a well-formed one. It also keeps the key out of ev
 
 from __future__ import annotations
 
+import json
+import logging
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 from rag.errors import LLMBrokenStreamError, LLMRequestError, LLMServerError
-from rag.llm_errors import LATER, clean, ours
+from rag.llm_errors import LATER, clean, late, ours, pause_s
+from rag.llm_parameters import options, refused_parameter
+from rag.llm_watch import Watch
 from rag.records import Usage
 from rag.settings import Settings
 from rag.thoughts import CLOSE, Thoughts
@@ -23,21 +27,15 @@ if TYPE_CHECKING:
     import httpx
     import openai
     from llama_index.core.llms import ChatResponse
+    from llama_index.llms.openai_like import OpenAILike
+    from openai.resources.chat import Completions
 
-#: The same question should get the same answer.
-TEMPERATURE = 0.0
-#: Tokens beyond `max_tokens` for models that count their hidden reasoning against the limit: without them a short answer comes back empty.
-REASONING_TOKENS = 4_000
 #: Told to LlamaIndex, which does not know every model's name. It only counts against it where it packs prompts itself, which is not done here.
 CONTEXT_WINDOW = 128_000
 #: Sent where no key is set, because the SDK demands one and local servers ignore it.
 NO_KEY = "none"
 
-#: Names of models that refuse a temperature and want the limit as `max_completion_tokens`.
-_OPENAI_REASONING = re.compile(r"gpt-[5-9]|o\d")
-#: Names of further models that think before they answer.
-_THINKS = re.compile(r"deepseek-r|qwen-?3|qwq|gpt-oss|magistral|thinking|reason", re.IGNORECASE)
-_LIMITS = ("max_tokens", "max_completion_tokens")
+_log = logging.getLogger(__name__)
 
 
 class ChatStream(Iterator[str]):
@@ -79,11 +77,11 @@ class ChatStream(Iterator[str]):
 
     def close(self) -> None:
         """Ends the answer now and hangs up, so that the server can stop too. From another thread as well: the waiting one sees the end."""
-        self._call.closed = True
+        self._call.watch.closed.set()
         try:
             self._pieces.close()
         except ValueError:  # another thread waits inside: wake it, and it hangs up
-            self._call.wake()
+            self._call.watch.close()
 
 
 class Call:
@@ -93,82 +91,117 @@ class Call:
         settings: model, host and limits.
         client: gives the SDK's client when it is needed.
         refused: parameters that this server has refused; those learnt here are added.
-        messages, max_tokens: as of `ChatModel.stream`.
+        messages: as of `ChatModel.stream`.
+        limit: most tokens that the model may write.
     """
 
-    def __init__(
-        self, settings: Settings, client: Callable[[], openai.OpenAI], refused: set[str], messages: Sequence[Mapping[str, str]], max_tokens: int
-    ) -> None:
-        self._settings, self._client, self._refused = settings, client, refused
-        self._messages, self._max_tokens = messages, max_tokens
+    def __init__(self, settings: Settings, client: Callable[[], openai.OpenAI], refused: set[str], messages: Sequence[Mapping[str, str]], limit: int) -> None:
+        self._settings, self._client, self._learnt = settings, client, refused
+        self._messages, self._limit = messages, limit
+        self._refused = frozenset(refused)
+        self._tried = 0
         self._response: httpx.Response | None = None
-        self.closed = False
+        self._completions: Completions | None = None
+        self._hidden = Thoughts()
+        self._begun = 0.0
+        self._first_s: float | None = None
+        self.watch = Watch(settings)
         self.chunks = 0
         self.text = ""
+        self.thoughts = ""
         self.refusal = ""
         self.finish: str | None = None
         self.usage: Usage | None = None
 
     def pieces(self) -> Generator[str, None, None]:
-        """Sends, again where a parameter is refused, and yields what is to be seen."""
+        """Sends, again where a parameter is refused or the server was busy, and yields what is to be seen."""
         import httpx
         import openai
 
-        settings, refused = self._settings, frozenset(self._refused)
-        thoughts = Thoughts()
+        # Before the clock runs: what is used first imports much.
+        model, self._completions = self._model(), self._client().chat.completions
+        self._begun = time.monotonic()
         try:
-            while True:
-                options = _options(settings, self._max_tokens, refused)
-                responses = self._open(options)
-                try:
-                    for response in responses:
-                        if seen := thoughts.feed(response.delta or ""):
-                            self.text += seen
-                            yield seen
-                    break
-                except (openai.OpenAIError, httpx.HTTPError, httpx.StreamError, ValueError) as error:
-                    if self.closed:
-                        return
-                    if self.finish and isinstance(error, httpx.TransportError):
-                        break  # the answer is whole; only the report of its tokens is missing
-                    if (named := _refused_parameter(error, options, refused)) is None:
-                        raise ours(error, settings) from None
-                    refused |= {named}
-            if self.closed:
+            with self.watch:
+                whole = False
+                while not (whole or self.watch.closed.is_set()):
+                    sent = options(self._settings, self._limit, self._refused)
+                    try:
+                        for response in self._open(model, sent):
+                            if seen := self._hidden.feed(response.delta or ""):
+                                self.text += seen
+                                self.watch.expect(None)
+                                yield seen
+                                self.watch.expect("timeout_next_s")
+                        whole = True
+                    except (openai.OpenAIError, httpx.HTTPError, httpx.StreamError, ValueError) as error:
+                        # Where the server said that it ended, only the report of its tokens is missing.
+                        whole = self.finish is not None and isinstance(error, httpx.TransportError)
+                        if not (whole or self.watch.closed.is_set()):
+                            self._recover(error, sent)
+            if self.watch.closed.is_set():
                 return
-            if rest := thoughts.rest():
+            if rest := self._hidden.rest():
                 self.text += rest
                 yield rest
             self._check_end()
-            self._refused |= refused
+            self._learnt |= self._refused
         finally:
             self.hang_up()
+            self._log_end()
 
-    def _open(self, options: Mapping[str, Any]) -> Iterator[ChatResponse]:
-        """LlamaIndex's stream of this call; it sends when the first response is asked for."""
-        import openai
-        from llama_index.core.llms import ChatMessage, MessageRole
+    def _recover(self, error: Exception, sent: Mapping[str, object]) -> None:
+        """Makes ready to ask again, waiting as long as that takes; raises ours where it is of no use."""
+        if self.watch.expired:
+            raise late(self.watch.expired, self._settings) from None
+        if (named := refused_parameter(error, sent, self._refused)) is not None:
+            self._refused |= {named}
+            return
+        pause = pause_s(error, self._tried)
+        if pause is None or self._tried == self._settings.retries or pause > self.watch.left_s:
+            raise ours(error, self._settings) from None
+        _log.info("%s; asking again in %.1f s", ours(error, self._settings).message, pause)
+        self._tried += 1
+        self.watch.expect(None)
+        self.watch.closed.wait(pause)
+
+    def _model(self) -> OpenAILike:
+        """LlamaIndex's model, which has this call for its client."""
         from llama_index.llms.openai_like import OpenAILike
 
         # OpenAILike does not declare the client that it passes on to its base class.
         client: Any = {"openai_client": SimpleNamespace(chat=SimpleNamespace(completions=self))}
         name, host = self._settings.model, self._settings.llm_host
         try:
-            llm = OpenAILike(model=name, api_key=NO_KEY, api_base=host, is_chat_model=True, context_window=CONTEXT_WINDOW, max_retries=0, **client)
+            return OpenAILike(model=name, api_key=NO_KEY, api_base=host, is_chat_model=True, context_window=CONTEXT_WINDOW, max_retries=0, **client)
         except ValueError:
             raise LLMRequestError(f"{name} cannot be used: it does not speak the chat protocol.", "Set ASK_MODEL to a chat model.") from None
+
+    def _open(self, model: OpenAILike, sent: Mapping[str, Any]) -> Iterator[ChatResponse]:
+        """The model's stream of this call; it sends when the first response is asked for."""
+        import openai
+        from llama_index.core.llms import ChatMessage, MessageRole
+
+        characters = sum(len(m["content"]) for m in self._messages)
+        name, host = self._settings.model, self._settings.llm_host
+        _log.info("Sending %s at %s %d messages of %d characters; %s", name, host, len(self._messages), characters, json.dumps(sent))
         messages = [ChatMessage(role=MessageRole(m["role"]), content=m["content"]) for m in self._messages]
         # OpenAILike always sends a temperature; `omit` is the SDK's word for leaving it out.
-        return llm.stream_chat(messages, **{"temperature": openai.omit, **options})
+        return model.stream_chat(messages, **{"temperature": openai.omit, **sent})
 
     def create(self, **request: Any) -> Iterator[Any]:
         """What OpenAILike takes for `client.chat.completions.create`."""
+        import httpx
         from openai.types.chat.chat_completion_chunk import ChatCompletionChunk, Choice, ChoiceDelta
 
-        stream = self._client().chat.completions.create(**request)
+        self.watch.expect("timeout_first_s")
+        timeout = httpx.Timeout(self._settings.timeout_s, connect=max(0.0, min(self._settings.timeout_connect_s, self.watch.left_s)))
+        assert self._completions is not None, "set before anything is sent"
+        with self.watch.sending():
+            stream = self._completions.create(**request, timeout=timeout)
         self._response = stream.response
         for chunk in stream:
-            if self.closed:
+            if self.watch.closed.is_set():
                 return
             self.chunks += 1
             if text := self._read(chunk):
@@ -185,13 +218,21 @@ class Call:
         choice = choices[0] if isinstance(choices, list) and choices else None
         delta = getattr(choice, "delta", None)
         self.finish = getattr(choice, "finish_reason", None) or self.finish
-        self.refusal += _plain(getattr(delta, "refusal", None))
-        return _plain(getattr(delta, "content", None))
+        thought = _plain(getattr(delta, "reasoning_content", None)) or _plain(getattr(delta, "reasoning", None))
+        refusal, text = _plain(getattr(delta, "refusal", None)), _plain(getattr(delta, "content", None))
+        self.thoughts += thought
+        self.refusal += refusal
+        if thought or refusal or text:
+            self._first_s = self._first_s or time.monotonic() - self._begun
+            self.watch.expect("timeout_next_s")
+        return text
 
     def _check_end(self) -> None:
         """Refuses an end that is none."""
         settings = self._settings
         who = f"{settings.model} at {settings.llm_host}"
+        if self.watch.expired and self.finish is None:
+            raise late(self.watch.expired, settings)
         if self.refusal or self.finish == "content_filter":
             why = f": {clean(self.refusal, settings)}" if self.refusal else " (content filter)"
             raise LLMRequestError(f"{who} declined to answer{why}.", "Ask it differently, or set ASK_MODE=extractive to answer without a language model.")
@@ -204,44 +245,21 @@ class Call:
                 raise LLMServerError(f"{who} used up its tokens before it wrote an answer.", "Raise ASK_MAX_TOKENS.")
             raise LLMServerError(f"{who} sent an empty answer.", LATER)
 
+    def _log_end(self) -> None:
+        """What came back, in a line, and what the model thought aloud: hidden from the answer, but not lost."""
+        tokens = f"{self.usage.prompt_tokens} + {self.usage.completion_tokens} tokens" if self.usage else "tokens not reported"
+        first = "none" if self._first_s is None else f"{self._first_s:.2f} s"
+        taken = time.monotonic() - self._begun
+        said = (taken, first, len(self.text), self.chunks, self.finish, tokens)
+        _log.info("Received in %.2f s (first token: %s): %d characters in %d chunks, end: %s, %s", *said)
+        before = re.split(rf"(?m)^\s*{CLOSE}\s*$", self.text)[:-1]
+        if thoughts := "".join([self.thoughts, self._hidden.hidden, *before]).strip():
+            _log.info("The model thought: %s", thoughts)
+
     def hang_up(self) -> None:
         """Closes the response, which closes its connection unless it was read to the end."""
         if self._response is not None:
             self._response.close()
-
-    def wake(self) -> None:
-        """Ends the wait of another thread for the next bytes: closing a socket does not, shutting it down does."""
-        import socket
-
-        stream = self._response.extensions.get("network_stream") if self._response is not None else None
-        if stream is not None and (sock := stream.get_extra_info("socket")) is not None:
-            with suppress(OSError):  # closed by the other thread in the meantime, which is what is wanted
-                sock.shutdown(socket.SHUT_RDWR)
-
-
-def _options(settings: Settings, max_tokens: int, refused: frozenset[str]) -> dict[str, Any]:
-    """The parameters of a request that not every server takes, without those refused. A limit is always sent, under one name or the other."""
-    name = settings.model.rpartition("/")[2].removeprefix("ft:")
-    of_openai = bool(_OPENAI_REASONING.match(name))
-    limits = reversed(_LIMITS) if of_openai else _LIMITS
-    limit = next(limit for limit in limits if limit not in refused)
-    options: dict[str, Any] = {limit: max_tokens + (REASONING_TOKENS if of_openai or _THINKS.search(name) else 0)}
-    if "stream_options" not in refused:
-        options["stream_options"] = {"include_usage": True}
-    if "temperature" not in refused and not of_openai:
-        options["temperature"] = TEMPERATURE
-    return options
-
-
-def _refused_parameter(error: BaseException, options: Mapping[str, object], refused: frozenset[str]) -> str | None:
-    """Which of the parameters sent a server names as the reason of its refusal; None where it takes no name for the limit."""
-    import openai
-
-    if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-        return None
-    said = f"{error.message} {error.body}"
-    named = next((name for name in options if re.search(rf"\b{name}\b", said)), None)
-    return None if named in _LIMITS and not refused.isdisjoint(_LIMITS) else named
 
 
 def _plain(content: object) -> str:

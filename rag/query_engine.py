@@ -17,6 +17,7 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rag import extractive
+from rag.budget import BudgetedStream
 from rag.checking import Checking
 from rag.citations import Finding, Sheet
 from rag.errors import LLMBrokenStreamError, LLMError
@@ -25,7 +26,6 @@ from rag.filters import matches
 from rag.finding import Found, Search
 from rag.llm import ChatModel
 from rag.markup import plain
-from rag.prompts import answer_messages
 from rag.reading import Reading, read
 from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Repairs, Sentence, Source, Usage, Verified
 from rag.retrieval import HybridRetriever, to_node
@@ -154,14 +154,15 @@ class AbstractsQueryEngine(BaseQueryEngine):
         yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
         papers = [h.paper for h in given]
         run.model = self._chat.model
-        messages = answer_messages(run.request.standalone_question, papers, [plain(p.text) for p in papers], found.kind)
-        with self._chat.stream(messages) as stream, Checking(given, self._finder) as checking:
+        chat = BudgetedStream(self._chat, run.request.standalone_question, papers, found.kind, self._finder)
+        with chat as stream, Checking(given, self._finder) as checking:
             live = _Live(len(given), strict=run.request.strict)
             for piece in stream:
                 yield Delta(piece)
                 checking.follow(stream.text)
                 yield from live.take(checking.ready())
             text, run.usage = stream.text, stream.usage
+            run.notices += stream.notices
             if stream.truncated:
                 run.notices.append("The language model stopped at its length limit; the last sentence may be cut (ASK_MAX_TOKENS).")
             run.clock("write")

@@ -6,17 +6,18 @@ Order, first wins: what the caller passes, the environment, `.env` of the curren
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 import platformdirs
 from dotenv import dotenv_values
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag.errors import SettingsError
 
@@ -45,10 +46,20 @@ class Settings(BaseSettings):
     collection: str = Field("default", description="Which collection of papers to ask.")
     sources: int = Field(5, ge=1, le=50, description="Most papers an answer cites.")
     top_k: int = Field(8, ge=1, le=50, description="Papers given to the LLM.")
-    timeout_s: float = Field(60.0, ge=1, le=3600, description="Seconds to wait for the LLM: to connect, and between two pieces of its answer.")
+    timeout_connect_s: float = Field(10.0, ge=0.1, le=3600, description="Seconds to wait for a connection to the LLM's server.")
+    timeout_first_s: float = Field(120.0, ge=0.1, le=3600, description="Seconds to wait for the first token; a local LLM reads a long prompt slowly.")
+    timeout_next_s: float = Field(30.0, ge=0.1, le=3600, description="Seconds to wait between two tokens.")
+    timeout_s: float = Field(300.0, ge=0.1, le=3600, description="Seconds that a whole answer of the LLM may take, failed attempts included.")
     retries: int = Field(2, ge=0, le=10, description="Times a failed LLM request is tried again before it gives up.")
     strict: bool = Field(False, description="Whether sentences of the LLM that no abstract supports are removed; else they are shown and marked.")
     max_tokens: int = Field(800, ge=16, le=100_000, description="Most tokens of an LLM answer.")
+    context_window: int | None = Field(None, ge=512, le=10_000_000, description="Tokens that the LLM takes, prompt and answer together.")
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = Field(
+        None, description="How hard a reasoning model thinks; sent only where set."
+    )
+    extra_headers: Annotated[Mapping[str, SecretStr] | None, NoDecode] = Field(
+        None, description="Headers of every request to the LLM's server, as a JSON object; their values are secrets."
+    )
 
     @field_validator("openai_base_url")
     @classmethod
@@ -59,6 +70,22 @@ class Settings(BaseSettings):
         if parts.scheme not in ("http", "https") or not parts.hostname or not re.fullmatch(r"[!-~]+", value) or parts.port == 0:
             raise ValueError("must be an address such as http://localhost:11434/v1")
         return value.rstrip("/")
+
+    @field_validator("extra_headers", mode="before")
+    @classmethod
+    def _are_headers(cls, value: object) -> object:
+        """The object that a text of JSON stands for; a reason is given in words alone, because the values are secrets."""
+        if not isinstance(value, str):
+            return value
+        try:
+            headers = json.loads(value)
+        except ValueError:
+            headers = None
+        if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
+            raise ValueError('must be a JSON object of texts, such as {"X-Team": "papers"}')
+        if not all(re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", k, re.ASCII) and re.fullmatch(r"[ -~]*", v) for k, v in headers.items()):
+            raise ValueError("holds a name or a value that no header can have")
+        return headers
 
     @field_validator("home")
     @classmethod

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
+import select
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rag.errors import AskError, InputError, UsageError
+from rag.records import Event
 from rag.text import safe_for_terminal
 
 #: A pipe has no width; wrapping its lines would only hinder the program that reads them.
@@ -38,6 +41,24 @@ def console_for(stream: TextIO) -> Console:
 def out_and_err() -> tuple[Console, Console]:
     """Consoles on standard output and standard error."""
     return console_for(sys.stdout), console_for(sys.stderr)
+
+
+class _SafeFormatter(logging.Formatter):
+    """Log lines quote what servers and models said, which may not act on a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line as it can be shown."""
+        return safe_for_terminal(super().format(record))
+
+
+def log_to_err() -> None:
+    """From now on the log is shown on standard error."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.INFO)  # some libraries turn their own debugging on
+    handler.setFormatter(_SafeFormatter("%(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    # It logs whole addresses, and an address may hold a secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def texts(what: str, words: Sequence[str], file: str | None) -> Iterable[str]:
@@ -107,6 +128,29 @@ def each(what: str, texts: Iterable[str], act: Callable[[str], None], *, several
             show_error(error, out_and_err()[1])
             well = False
     return well
+
+
+def while_read(events: Generator[Event, None, None]) -> Iterator[Event]:
+    """The events of an answer as long as somebody reads standard output; else nothing tells a pipe's end before the whole answer is written.
+
+    Raises:
+        BrokenPipeError: nobody does; the answer is closed, so that no server goes on writing it.
+    """
+    with closing(events):
+        for event in events:
+            if _is_unread(sys.stdout):
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+            yield event
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether a stream is a pipe whose other end is closed."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (AttributeError, OSError, ValueError):  # Windows has no poll, and not every stream a file
+        return False
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a language model thinks aloud, and nobody is to see."""
+"""What a language model thinks aloud, told apart from its answer."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class Thoughts:
     def __init__(self) -> None:
         self._held = ""
         self._begun = False
+        #: What was hidden so far.
+        self.hidden = ""
 
     def feed(self, piece: str) -> str:
         """What can be shown now that this piece has arrived."""
@@ -30,14 +32,19 @@ class Thoughts:
             shown += self._show(before)
             self._held = tag + after
             if (end := after.find(CLOSE)) < 0:
-                if not self._begun:  # never shown, so not kept either: thoughts can be long
+                if not self._begun:  # never shown, so not looked at again: thoughts can be long
                     self._held = OPEN + after[-len(CLOSE) :]
+                    self.hidden += after[: -len(CLOSE)]
                 return shown
+            self.hidden += after[:end]
             self._held = after[end + len(CLOSE) :]
 
     def rest(self) -> str:
         """What was held back for a tag that never came."""
-        return "" if self._held.startswith(OPEN) and not self._begun else self._show(self._held)
+        if self._held.startswith(OPEN) and not self._begun:
+            self.hidden += self._held.removeprefix(OPEN)
+            return ""
+        return self._show(self._held)
 
     def _show(self, text: str) -> str:
         """The text, without the blank that stands before an answer."""

@@ -30,6 +30,9 @@ Fault = Literal[
     "break",  # the connection closes after the pieces, in mid-stream
     "stall",  # after the pieces nothing more comes, and the connection stays open
     "silent",  # not even a status line comes
+    "trickle_head",  # the status line comes a byte at a time, and never ends
+    "trickle",  # after the pieces an event comes a byte at a time, and never ends
+    "comments_first",  # only comments come, which keep a connection alive, and never a piece
     "html",  # a page instead of a completion, with the reply's status
     "json",  # one JSON object instead of a stream, with status 200
     "empty",  # an event stream without an event
@@ -87,6 +90,7 @@ class OpenAIServer:
         self.models = models
         self.behaviour = behaviour or answer_from_prompt
         self.models_reply: Reply | None = None  # instead of the list of models
+        self.window: int | None = 32_768  # of every model, told as vLLM does; None: not told
         self.requests: list[Request] = []
         self.closing = threading.Event()
         self._script: deque[Reply] = deque()
@@ -213,7 +217,14 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(owner.models_reply)
         if owner.key is not None and self.headers.get("authorization") != f"Bearer {owner.key}":
             return self._send(error_reply(401, "Incorrect API key provided."))
-        return self._send(Reply(body={"object": "list", "data": [{"id": m, "object": "model"} for m in owner.models]}))
+        return self._send(
+            Reply(
+                body={
+                    "object": "list",
+                    "data": [{"id": m, "object": "model", **({"max_model_len": owner.window} if owner.window else {})} for m in owner.models],
+                }
+            )
+        )
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -223,6 +234,8 @@ class _Handler(BaseHTTPRequestHandler):
         reply = self.server.owner.reply_to(request)
         if reply.fault == "silent":
             return self._hold(request)
+        if reply.fault == "trickle_head":
+            return self._hold(request, b"x")
         if reply.fault == "html":
             return self._send(Reply(status=reply.status, body=f"<!DOCTYPE html><html><body><h1>{reply.status} nginx</h1></body></html>", headers=reply.headers))
         if reply.fault == "json":
@@ -265,6 +278,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
+        if reply.fault == "comments_first":
+            return self._hold(request, b"9\r\n: alive\n\n\r\n")
         for event in self._events(request, reply):
             self._wait(request, reply.delay_s)
             if request.disconnected.is_set() or self.server.owner.closing.is_set():
@@ -273,6 +288,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._chunk(f"data: {event}\n\n")
         if reply.fault == "stall":
             return self._hold(request)
+        if reply.fault == "trickle":
+            return self._hold(request, b"1\r\n{\r\n")
         if reply.fault in ("break", "break_at_end"):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
@@ -298,7 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
                 events += [{**chunk(), "choices": []}, {**chunk(), "choices": None}, {"id": "1", "object": "chat.completion.chunk"}]
             if reply.fault == "null_content":
                 events += [chunk(delta={"content": None}), chunk(delta=None), chunk()]
-        if reply.fault in ("break", "stall"):
+        if reply.fault in ("break", "stall", "trickle"):
             return [json.dumps(e) for e in events]
         if reply.fault == "garbage":
             return [*(json.dumps(e) for e in events), "{not json"]
@@ -317,11 +334,15 @@ class _Handler(BaseHTTPRequestHandler):
         data = text.encode()
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
-    def _hold(self, request: Request) -> None:
-        """Says nothing until the client hangs up or the server closes."""
+    def _hold(self, request: Request, saying: bytes = b"") -> None:
+        """Says nothing, or the same few bytes again and again, until the client hangs up or the server closes."""
         self.close_connection = True
-        while not (request.disconnected.is_set() or self.server.owner.closing.is_set()):
-            self._wait(request, 0.05)
+        try:
+            while not (request.disconnected.is_set() or self.server.owner.closing.is_set()):
+                self.wfile.write(saying)
+                self._wait(request, 0.05)
+        except ConnectionError:
+            request.disconnected.set()
 
     def _wait(self, request: Request, seconds: float) -> None:
         """Waits, but notices a client that hangs up."""

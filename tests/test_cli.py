@@ -420,6 +420,20 @@ def test_the_key_is_nowhere_even_with_debug(ask: AskRun, server: OpenAIServer) -
     assert KEY not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_debug_hides_what_was_sent_and_thought_or_shows_the_key(ask: AskRun, server: OpenAIServer, before: bool) -> None:
+    server.script(Reply(pieces=cut("<think>Six thousand\x1b[31m hours.</think>BrainLM was trained on 6,700 hours of fMRI recordings [1].")))
+    done = ask(*(["--debug", BRAINLM] if before else [BRAINLM, "--debug"]), **with_llm(server))
+    assert done.returncode == 0
+    assert "Six thousand" not in done.stdout
+    assert "The model thought: Six thousand" in done.stderr
+    assert f"Sending test-model at {server.root.removeprefix('http://')}" in done.stderr
+    assert '"temperature": 0' in done.stderr
+    assert re.search(r"Received in \d+\.\d\d s \(first token: \d+\.\d\d s\)", done.stderr)
+    assert "\x1b" not in done.stderr
+    assert KEY not in done.stdout + done.stderr
+
+
 def test_ctrl_c_in_mid_answer_stops_quietly_and_hangs_up(seeded_home: Path, server: OpenAIServer, tmp_path: Path) -> None:
     server.script(Reply(pieces=("BrainLM was ",), fault="stall"))
     env = environment(seeded_home, **with_llm(server))
@@ -477,3 +491,21 @@ def test_a_restriction_in_the_words_is_not_shown_or_cannot_be_switched_off(ask: 
     assert {s["venue"] for s in told["sources"]} == {"ICML"}
     whole = json.loads(ask("--json", "--whole", question).stdout)
     assert whole["filters"] == {}
+
+
+@pytest.mark.parametrize("args", [[BRAINLM], ["--json", BRAINLM]], ids=["text", "json"])
+def test_a_pipe_that_nobody_reads_any_more_leaves_the_request_running(seeded_home: Path, server: OpenAIServer, tmp_path: Path, args: list[str]) -> None:
+    server.script(Reply(pieces=["BrainLM "] * 600, delay_s=0.1))
+    env = environment(seeded_home, **with_llm(server))
+    with subprocess.Popen([str(ASK), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
+        assert process.stdout
+        assert process.stderr
+        patience = time.monotonic() + 60
+        while not server.chats and time.monotonic() < patience:
+            time.sleep(0.05)
+        process.stdout.close()
+        assert server.chats[0].disconnected.wait(20)
+        process.wait(20)
+        err = process.stderr.read()
+    assert process.returncode == 1
+    assert "Traceback" not in err

@@ -236,3 +236,17 @@ def test_a_stream_whose_encoding_lacks_a_character_replaces_it() -> None:
     show_answer(ANSWER, console_for(stream))
     stream.flush()
     assert b"?It is 17 km long.?" in raw.getvalue()
+
+
+def test_a_token_waits_for_another_before_it_is_drawn() -> None:
+    out, stream = terminal()
+    drawn: list[bool] = []
+
+    def events() -> Iterator[Event]:
+        for word in ("herons", "stand", "still"):
+            yield Delta(f"{word} ")
+            drawn.append(word in stream.getvalue())
+        yield ANSWER
+
+    show_events(events(), out, terminal()[0])
+    assert drawn == [True, True, True]

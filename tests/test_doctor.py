@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from rag.settings import Settings
 from rag.store import Entry, Store
 from rag.words import words_of
 from tests.conftest import AskRun, make_paper
-from tests.openai_server import OpenAIServer
+from tests.openai_server import OpenAIServer, Reply, error_reply
 
 NAMES = ["Python", "SQLite", "home folder", "local model", "index", "language model"]
 KEY = "sk-very-secret-12345"
@@ -121,10 +122,31 @@ def test_a_home_that_cannot_be_written_to_is_found() -> None:
 
 
 def test_a_server_that_offers_the_model_passes(seeded_home: Path, server: OpenAIServer) -> None:
+    server.script(Reply(pieces=("one ", "two ", "three"), delay_s=0.2))
     checks = examined(seeded_home, openai_base_url=server.url, openai_api_key=KEY)
     assert broken(checks) == []
-    assert checks["language model"].detail == f"gpt-5.4-mini at {server.root.removeprefix('http://')}"
-    assert server.chats == []
+    told = checks["language model"].detail
+    assert told.startswith(f"gpt-5.4-mini at {server.root.removeprefix('http://')} answers, first token after ")
+    first, whole = (float(x) for x in re.findall(r"after (\d+\.\d) s", told))
+    assert 0.4 <= whole - first < 5
+    assert told.endswith("streamed in 3 pieces; takes 400,000 tokens; models there: gpt-5.4-mini, test-model")
+    assert len(server.chats) == 1
+
+
+def test_a_server_that_lists_no_models_is_taken_for_broken_or_one_that_does_not_stream_for_well(seeded_home: Path, server: OpenAIServer) -> None:
+    server.models_reply = error_reply(404, "No route for /v1/models.")
+    server.script(Reply(pieces=("one two three",)))
+    checks = examined(seeded_home, openai_base_url=server.url, model="test-model")
+    assert broken(checks) == []
+    assert "it does not stream" in checks["language model"].detail
+    assert checks["language model"].detail.endswith("takes 4,096 tokens (assumed); models there: not told")
+
+
+@pytest.mark.parametrize("reply", [Reply(status=500), Reply(fault="stall", pieces=("one",)), Reply(fault="html", status=502), error_reply(429, "No.")])
+def test_a_server_that_lists_its_models_and_answers_nothing_passes(seeded_home: Path, server: OpenAIServer, reply: Reply) -> None:
+    server.script(reply)
+    checks = examined(seeded_home, openai_base_url=server.url, model="test-model", retries=0, timeout_next_s=0.3)
+    assert broken(checks) == ["language model"]
 
 
 def test_a_server_that_does_not_offer_the_model_is_found(seeded_home: Path, server: OpenAIServer) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from rag.errors import InputError, UsageError
 from rag.records import Answer, Sentence, Source
 from rag.settings import Settings
 from tests.conftest import clean_environment, make_paper
-from tests.openai_server import OpenAIServer
+from tests.openai_server import OpenAIServer, Reply, Request, answer_from_prompt
 
 ITEMS = gold.load()
 
@@ -166,6 +167,33 @@ def test_an_answer_behind_a_slow_one_is_lost_if_the_run_is_stopped(assistant: As
     assert next(answered) == ["quick"]
     kept.set()
     assert list(answered) == [["slow"]]
+
+
+def test_questions_asked_at_once_give_another_run_than_one_by_one(server: OpenAIServer, seeded_home: Path, tmp_path: Path) -> None:
+    conversation = [i for i in ITEMS if i.conversation and i.conversation == next(i.conversation for i in ITEMS if i.conversation)]
+    items = [i for i in ITEMS if i.style == "named"][:7] + conversation
+    open_now, most, lock = [0], [0], threading.Lock()
+
+    def slowly(request: Request) -> Reply:
+        reply = answer_from_prompt(request)
+        with lock:
+            open_now[0] += 1
+            most[0] = max(most[0], open_now[0])
+        time.sleep(0.2 if len(request.text("user")) % 2 else 0.02)  # so that they do not end in the order they began
+        with lock:
+            open_now[0] -= 1
+        return reply
+
+    server.behaviour = slowly
+    settings = {"mode": "llm", "home": seeded_home, "collection": "default", "openai_base_url": server.url, "model": "test-model"}
+    written = {}
+    for workers in (1, 3):
+        most[0] = 0
+        experiment.carry_out(experiment.Plan("llm", settings, items, workers=workers), tmp_path / str(workers), lambda name, done, total: None)
+        written[workers] = (tmp_path / str(workers) / "rows.jsonl").read_bytes()
+        assert most[0] <= workers
+    assert written[1] == written[3]
+    assert [json.loads(line)["id"] for line in written[1].splitlines()] == [i.id for i in items]
 
 
 def test_an_option_of_another_suite_is_passed_over() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 import logging
+import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import unicodedata
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import httpx
@@ -26,22 +30,24 @@ from rag.errors import (
     LLMRequestError,
     LLMServerError,
     LLMTimeoutError,
+    LLMTooLongError,
 )
 from rag.llm import ChatModel
 from rag.llm_errors import ours
-from rag.llm_stream import REASONING_TOKENS
+from rag.llm_parameters import REASONING_TOKENS
 from rag.prompts import CANNOT_ANSWER, answer_messages
 from rag.records import Origin, Paper, Usage
 from rag.settings import Settings
 from tests.openai_server import Fault, OpenAIServer, Reply, cut, error_reply
 
 ASK = [{"role": "user", "content": "Say something."}]
+END = '{"choices": [{"delta": {"content": "Heron fits [1]."}, "finish_reason": "stop"}]}'
 KEY = "sk-test-0123456789-SECRETSECRET-xyz"
 
 
 def settings_for(address: str, **changes: object) -> Settings:
-    values: dict[str, object] = {"openai_base_url": address, "model": "test-model", "timeout_s": 1, "retries": 0, **changes}
-    return Settings.load(**values)
+    waits = {"timeout_connect_s": 1, "timeout_first_s": 1, "timeout_next_s": 1, "timeout_s": 20}
+    return Settings.load(**{"openai_base_url": address, "model": "test-model", "retries": 0, **waits, **changes})
 
 
 def model_for(server: OpenAIServer, **changes: object) -> ChatModel:
@@ -138,6 +144,33 @@ def test_thoughts_are_hidden_however_the_stream_cuts_them(server: OpenAIServer, 
     assert {"".join(model.stream(ASK)) for _ in sizes} == {seen}, why
 
 
+THINKING = [
+    Reply(pieces=cut("<think>First of herons.</think>Heron fits [1].")),
+    Reply(pieces=cut("Heron <think>First of herons.</think>fits [1].")),
+    Reply(pieces=cut("First of herons.\n</think>\nHeron fits [1].")),
+    *(
+        Reply(events=[*(f'{{"choices": [{{"delta": {{"{name}": "{t}", "content": null}}}}]}}' for t in ("First ", "of herons.")), END])
+        for name in ("reasoning_content", "reasoning")
+    ),
+]
+
+
+@pytest.mark.parametrize("reply", THINKING, ids=["before", "within", "no opening tag", "reasoning_content", "reasoning"])
+def test_what_a_model_thought_is_lost_to_who_looks_for_a_fault_or_is_in_the_answer(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture, reply: Reply
+) -> None:
+    caplog.set_level(logging.INFO)
+    server.script(reply)
+    assert model_for(server, openai_api_key=KEY).complete(ASK) == "Heron fits [1]."
+    told = caplog.text
+    assert "The model thought: First of herons." in told
+    host = server.root.removeprefix("http://")
+    assert f"Sending test-model at {host} 1 messages of 14 characters" in told
+    assert '"max_tokens": 200' in told
+    assert "end: stop" in told
+    assert KEY not in told
+
+
 def test_thoughts_without_their_opening_tag_are_not_in_the_text(server: OpenAIServer) -> None:
     server.script(Reply(pieces=("Let me see. ", "Paper 2 fits.\n</th", "ink>\n\nHeron fits [2].")))
     with model_for(server).stream(ASK) as stream:
@@ -195,7 +228,7 @@ STATUSES = [
     (404, LLMNotFoundError, False, "test-model"),
     (408, LLMTimeoutError, True, "gave up waiting"),
     (409, LLMRequestError, True, "refuses the request"),
-    (413, LLMRequestError, False, "too long"),
+    (413, LLMTooLongError, False, "too long"),
     (418, LLMRequestError, False, "refuses the request"),
     (429, LLMRateError, True, "too many requests"),
     (500, LLMServerError, True, "failed"),
@@ -227,7 +260,7 @@ def test_a_page_instead_of_an_answer_is_an_error_without_its_markup(server: Open
 FAULTS: list[tuple[Fault, type[LLMError], str]] = [
     ("break", LLMBrokenStreamError, "broke off"),
     ("no_finish", LLMBrokenStreamError, "broke off"),
-    ("stall", LLMTimeoutError, "sent nothing for 1 seconds"),
+    ("stall", LLMTimeoutError, "stopped in mid-answer and sent nothing for 1 seconds"),
     ("silent", LLMTimeoutError, "sent nothing for 1 seconds"),
     ("json", LLMServerError, "no completion"),
     ("empty", LLMServerError, "no completion"),
@@ -283,8 +316,8 @@ def test_an_answer_that_is_none_is_an_error(server: OpenAIServer, reply: Reply, 
 def test_a_context_that_is_too_long_says_which_setting_to_lower(server: OpenAIServer) -> None:
     server.script(error_reply(400, "This model's maximum context length is 4096 tokens.", code="context_length_exceeded"))
     error = failure(model_for(server))
-    assert type(error) is LLMRequestError
-    assert "ASK_TOP_K" in error.hint
+    assert type(error) is LLMTooLongError
+    assert "ASK_CONTEXT_WINDOW" in error.hint
 
 
 def test_an_empty_account_is_told_from_a_busy_server(server: OpenAIServer) -> None:
@@ -312,6 +345,85 @@ def test_retries_are_counted_once(server: OpenAIServer) -> None:
     server.script(*[Reply(status=500)] * 5)
     failure(model_for(server, retries=1))
     assert len(server.chats) == 2
+
+
+SLOW = [
+    (Reply(fault="silent"), "ASK_TIMEOUT_FIRST_S", "no status line comes"),
+    (Reply(fault="trickle_head"), "ASK_TIMEOUT_FIRST_S", "the head comes a byte at a time"),
+    (Reply(pieces=("a",), fault="comments_first"), "ASK_TIMEOUT_FIRST_S", "only comments come"),
+    (Reply(pieces=("a",), fault="stall"), "ASK_TIMEOUT_NEXT_S", "nothing comes after a token"),
+    (Reply(pieces=("a",), fault="trickle"), "ASK_TIMEOUT_NEXT_S", "an event comes a byte at a time and never ends"),
+    (Reply(pieces=["a"] * 1000, delay_s=0.05), "ASK_TIMEOUT_S", "tokens come for ever"),
+]
+
+
+@pytest.mark.parametrize(("reply", "setting", "why"), SLOW, ids=[why for *_, why in SLOW])
+def test_a_server_holds_a_reader_for_longer_than_was_set_or_the_setting_is_not_named(server: OpenAIServer, reply: Reply, setting: str, why: str) -> None:
+    server.script(Reply(pieces=("Warm.",)), *[reply] * 3)
+    limits = {"timeout_first_s": 0.4, "timeout_next_s": 0.4, "timeout_s": 1.5}
+    model = model_for(server, retries=2, **limits)
+    model.complete(ASK)
+    begun = time.monotonic()
+    error = failure(model)
+    assert type(error) is LLMTimeoutError, why
+    assert error.hint == f"Try again, or raise {setting}."
+    assert time.monotonic() - begun < limits[setting.removeprefix("ASK_").lower()] + 1, why
+    assert server.chats[1].disconnected.wait(5)
+    assert len(server.chats) == 2, "what timed out is not waited for again"
+
+
+def test_an_address_that_takes_no_connection_is_waited_for_longer_than_was_set() -> None:
+    with socket.socket() as full:  # its queue holds one, and nobody takes it out
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        error = failure(ChatModel.from_settings(settings_for(f"http://127.0.0.1:{full.getsockname()[1]}", timeout_connect_s=0.5)))
+        for one in waiting:
+            one.close()
+    assert type(error) is LLMTimeoutError
+    assert "ASK_TIMEOUT_CONNECT_S" in error.hint
+
+
+BUSY = [("429", {}), ("a date", {"retry-after": format_datetime(datetime.now(UTC) + timedelta(seconds=300), usegmt=True)}), ("seconds", {"retry-after": "30"})]
+
+
+@pytest.mark.parametrize("headers", [h for _, h in BUSY], ids=[n for n, _ in BUSY])
+def test_asking_again_goes_on_past_the_time_of_a_whole_answer(server: OpenAIServer, headers: dict[str, str]) -> None:
+    server.script(*[Reply(status=429, headers=headers)] * 20)
+    begun = time.monotonic()
+    error = failure(model_for(server, retries=10, timeout_s=2))
+    assert type(error) is LLMRateError
+    assert time.monotonic() - begun < 3
+    assert len(server.chats) == 1 if headers else len(server.chats) > 1
+
+
+def test_a_reader_that_takes_its_time_is_taken_for_a_server_that_stalls(server: OpenAIServer) -> None:
+    words = [f"heron {n} " for n in range(15)]
+    server.script(Reply(pieces=words, delay_s=0.1))
+    stream = model_for(server, timeout_next_s=0.5).stream(ASK)
+    got = [next(stream)]
+    time.sleep(1)
+    assert [*got, *stream] == words
+
+
+def test_closing_while_a_busy_server_is_waited_for_sends_again(server: OpenAIServer) -> None:
+    server.script(Reply(status=429, headers={"retry-after": "15"}))
+    stream = model_for(server, retries=1).stream(ASK)
+    got: list[str] = []
+    reader = threading.Thread(target=lambda: got.extend(stream))
+    reader.start()
+    patience = time.monotonic() + 10
+    while not server.chats and time.monotonic() < patience:
+        time.sleep(0.02)
+    time.sleep(0.2)
+    stream.close()
+    reader.join(5)
+    assert not reader.is_alive()
+    assert got == []
+    assert len(server.chats) == 1
 
 
 def test_a_server_that_is_not_there_is_a_connection_error() -> None:
@@ -444,6 +556,27 @@ def test_a_password_in_the_address_is_used_and_never_shown(server: OpenAIServer,
         assert secret not in f"{error} {caplog.text}"
 
 
+def test_further_headers_are_not_sent_or_are_shown(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = "team-secret-9876543210"
+    settings = settings_for(server.url, extra_headers=f'{{"X-Team": "{secret}", "x-flag": "1"}}')
+    model = ChatModel.from_settings(settings)
+    server.script(Reply(pieces=("Yes.",)), error_reply(400, f"No team {secret}, only 1 is allowed."), error_reply(403, f"No team {secret}."))
+    assert model.complete(ASK) == "Yes."
+    model.models()
+    errors = [failure(model), failure(model)]
+    assert [(r.headers["x-team"], r.headers["x-flag"]) for r in server.requests] == [(secret, "1")] * 4
+    told = f"{settings!r} {settings} {settings.model_dump_json(exclude={'openai_base_url'})} {errors} {caplog.text}"
+    told += "".join("".join(traceback.format_exception(e)) for e in errors)
+    assert secret[4:] not in told
+    assert "[secret], only 1 is allowed" in errors[0].message
+
+
+def test_a_header_that_replaces_the_key_is_put_beside_it(server: OpenAIServer) -> None:
+    ChatModel.from_settings(settings_for(server.url, openai_api_key=KEY, extra_headers='{"Authorization": "Basic abc"}')).complete(ASK)
+    assert server.chats[0].headers["authorization"] == "Basic abc"
+
+
 @pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk-„quoted“", "sk one two"])
 def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(LLMAuthError) as caught:
@@ -536,11 +669,20 @@ def refusals(name: str) -> list[Reply]:
     ]
 
 
+def test_how_hard_a_model_thinks_is_sent_where_nobody_asked_for_it_or_not_where_somebody_did(server: OpenAIServer) -> None:
+    model_for(server).complete(ASK)
+    model_for(server, reasoning_effort="high").complete(ASK)
+    assert ["reasoning_effort" in r.body for r in server.chats] == [False, True]
+    assert server.chats[1].body["reasoning_effort"] == "high"
+
+
 @pytest.mark.parametrize("wording", range(4))
-@pytest.mark.parametrize(("name", "instead"), [("temperature", None), ("stream_options", None), ("max_tokens", "max_completion_tokens")])
+@pytest.mark.parametrize(
+    ("name", "instead"), [("temperature", None), ("stream_options", None), ("max_tokens", "max_completion_tokens"), ("reasoning_effort", None)]
+)
 def test_a_refused_parameter_is_left_out_and_stays_out(server: OpenAIServer, name: str, instead: str | None, wording: int) -> None:
     server.script(refusals(name)[wording], Reply(pieces=("Yes.",)), Reply(pieces=("Again.",)))
-    model = model_for(server)
+    model = model_for(server, reasoning_effort="low")
     assert model.complete(ASK, max_tokens=50) == "Yes."
     assert model.complete(ASK, max_tokens=50) == "Again."
     first, *later = (r.body for r in server.chats)
@@ -594,7 +736,7 @@ def test_an_interrupt_hangs_up(server: OpenAIServer) -> None:
 
 def test_closing_from_another_thread_ends_the_wait_of_the_first(server: OpenAIServer) -> None:
     server.script(Reply(pieces=("a", "b"), fault="stall"))
-    stream = model_for(server, timeout_s=60).stream(ASK)
+    stream = model_for(server, timeout_next_s=60).stream(ASK)
     got: list[str] = []
     second = threading.Event()
 

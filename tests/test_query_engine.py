@@ -23,7 +23,9 @@ def writer(seeded_home: Path, server: OpenAIServer) -> Writer:
     """An assistant over the seeds that asks the scripted server."""
 
     def make(**settings: object) -> Assistant:
-        return Assistant(Settings.load(home=seeded_home, openai_base_url=server.url, model="test-model", retries=0, timeout_s=1, **settings))
+        return Assistant(
+            Settings.load(home=seeded_home, openai_base_url=server.url, model="test-model", retries=0, timeout_first_s=1, timeout_next_s=1, **settings)
+        )
 
     return make
 

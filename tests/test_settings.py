@@ -106,7 +106,10 @@ def test_a_misspelt_override_is_refused_like_a_misspelt_name() -> None:
         ("ASK_SOURCES", "2.5"),
         ("ASK_TOP_K", "0"),
         ("ASK_TOP_K", "51"),
-        ("ASK_TIMEOUT_S", "0.5"),
+        ("ASK_TIMEOUT_CONNECT_S", "0"),
+        ("ASK_TIMEOUT_FIRST_S", "3601"),
+        ("ASK_TIMEOUT_NEXT_S", "-1"),
+        ("ASK_TIMEOUT_S", "0.05"),
         ("ASK_TIMEOUT_S", "3601"),
         ("ASK_TIMEOUT_S", "nan"),
         ("ASK_TIMEOUT_S", "inf"),
@@ -115,6 +118,13 @@ def test_a_misspelt_override_is_refused_like_a_misspelt_name() -> None:
         ("ASK_MAX_TOKENS", "15"),
         ("ASK_MAX_TOKENS", "100001"),
         ("ASK_MODE", "fast"),
+        ("ASK_CONTEXT_WINDOW", "511"),
+        ("ASK_REASONING_EFFORT", "extreme"),
+        ("ASK_EXTRA_HEADERS", "X-Team: papers"),
+        ("ASK_EXTRA_HEADERS", '["X-Team"]'),
+        ("ASK_EXTRA_HEADERS", '{"X-Team": 7}'),
+        ("ASK_EXTRA_HEADERS", '{"X Team": "papers"}'),
+        ("ASK_EXTRA_HEADERS", '{"X-Team": "two\\nlines"}'),
         ("ASK_MODEL", "m" * 201),
         ("ASK_COLLECTION", "../up"),
         ("ASK_COLLECTION", ".hidden"),
@@ -141,7 +151,14 @@ def test_a_value_out_of_bounds_is_refused_by_name(name: str, value: str, monkeyp
 
 @pytest.mark.parametrize(
     ("name", "low", "high"),
-    [("SOURCES", "1", "50"), ("TOP_K", "1", "50"), ("TIMEOUT_S", "1", "3600"), ("RETRIES", "0", "10"), ("MAX_TOKENS", "16", "100000")],
+    [
+        ("SOURCES", "1", "50"),
+        ("TOP_K", "1", "50"),
+        ("TIMEOUT_S", "0.1", "3600"),
+        ("TIMEOUT_CONNECT_S", "0.1", "3600"),
+        ("RETRIES", "0", "10"),
+        ("MAX_TOKENS", "16", "100000"),
+    ],
 )
 def test_the_bounds_themselves_are_allowed(name: str, low: str, high: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in (low, high):
@@ -246,7 +263,7 @@ def test_the_example_file_can_be_used_as_it_is_and_uncommented(here: Path) -> No
 
 
 def test_the_example_file_tells_the_bounds_that_hold() -> None:
-    told = {name: bounds for bounds, name in re.findall(r"\((\d+ to \d+)\)\.\n# ?(\w+)=", EXAMPLE.read_text())}
+    told = {name: bounds for bounds, name in re.findall(r"\(([\d.]+ to \d+)\)\.\n# ?(\w+)=", EXAMPLE.read_text())}
     held = {}
     for field, name in Settings.env_names().items():
         limits = {side: getattr(m, side) for m in Settings.model_fields[field].metadata for side in ("ge", "le") if hasattr(m, side)}
