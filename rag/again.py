@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rag.calling import place_in, subject_of, together
+from rag.calling import place_in, subject_of
 from rag.pointing import points_back
 from rag.talk import Talk
+from rag.text import together
 
 #: What a question for another paper leaves out, as a person reads it and may take it away.
 LEFT_OUT = re.compile(r"\s*(\(other than “.*?”\))")

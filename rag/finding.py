@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from rag.answerable import judge
 from rag.evidence import EvidenceFinder
-from rag.filters import matches
+from rag.filters import matches, unmet
 from rag.kinds import is_foreign, kind_of, names_in
 from rag.markup import plain
 from rag.metadata import asked_for, subject_of, told
@@ -66,6 +66,8 @@ class Search:
             extractive: no language model will read the question, so one in another language can only be matched by its names.
         """
         allowed = [p for p in self._papers.values() if matches(p, reading.filters)]
+        if not allowed and self._papers:
+            return Found(reading.kind, reading.topic, [], Judgement("no_paper", 0.0, False), 0, unmet(reading.filters, self._papers.values()))
         if reading.kind == "paper":
             return self._pointed(reading, len(allowed))
         if reading.kind in BY_PAPER and not reading.topic:

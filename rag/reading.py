@@ -67,7 +67,7 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
         named = tuple(dict.fromkeys((*named_papers(topic, meant), *_in_quotes(topic, meant))))
     if kind == "keywords" and named and _only_names(topic, named):
         kind = "paper" if len(named) == 1 else "list"
-    if kind == "keywords" and (filters.author or filters.venue or filters.code or filters.exclude):
+    if kind == "keywords" and (filters.author or filters.venue or filters.code or filters.exclude or filters.not_by):
         kind = "list"
     return Reading(question, kind, topic, filters, link.papers if link and link.papers else named, link)
 

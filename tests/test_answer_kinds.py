@@ -165,6 +165,25 @@ def test_an_author_of_nothing_here_gets_the_papers_of_others(assistant: Assistan
     assert assistant.ask("Papers on inference by Laplace approximation").filters == Filters()
 
 
+NOWHERE = [
+    ("Which papers at NeurIPS 2023 compress the KV cache?", "from NeurIPS"),
+    ("How many papers are from CVPR?", "from CVPR"),
+    ("ICLR 2023 papers on diffusion", "from ICLR 2023"),
+    ("Which papers from 2019 are there?", "from 2019"),
+    ("Which papers are by Nobody?", "by Nobody"),
+    ("papers by Yann LeCun on images", "by Yann LeCun"),
+    ("What did Yoshua Bengio write here?", "by Yoshua Bengio"),
+    ("Which ICML papers by Mingming Gong are there?", "by Mingming Gong and from ICML"),
+]
+
+
+@pytest.mark.parametrize(("question", "told"), NOWHERE, ids=[q for q, _ in NOWHERE])
+def test_a_venue_or_an_author_of_nothing_here_ends_in_an_empty_search(assistant: Assistant, question: str, told: str) -> None:
+    answer = assistant.ask(question)
+    assert (answer.outcome, answer.sources) == ("no_paper", ())
+    assert answer.text == f"No paper here is {told}. Here are 95 abstracts, ICLR and ICML 2024."
+
+
 def test_papers_without_code_are_counted_wrong(assistant: Assistant) -> None:
     for question in ("How many papers do not release code?", "How many papers are there without code?"):
         assert assistant.ask(question).lead.startswith("75 abstracts fit this."), question
