@@ -68,6 +68,8 @@ class Search:
         allowed = [p for p in self._papers.values() if matches(p, reading.filters)]
         if not allowed and self._papers:
             return Found(reading.kind, reading.topic, [], Judgement("no_paper", 0.0, False), 0, unmet(reading.filters, self._papers.values()))
+        if reading.within:
+            return self._among(reading, self.find(reading.within, most, extractive=extractive))
         if reading.kind == "paper":
             return self._pointed(reading, len(allowed))
         if reading.kind in BY_PAPER and not reading.topic:
@@ -100,6 +102,21 @@ class Search:
         """Whether the hits answer; a paper that the question names is here, whatever its abstract says."""
         named = len(reading.pointed) == 1 and bool(hits) and reading.pointed[0].id == hits[0].paper.id
         return judge(topic, hits, self._finder, named=named)
+
+    def _among(self, reading: Reading, listed: Found) -> Found:
+        """Those papers of a list that meet what is asked of them."""
+        kept = {h.paper.id for h in listed.hits if matches(h.paper, reading.filters)}
+        # The quote shows what was asked for last.
+        topic = reading.topic or ("" if reading.filters.code else listed.topic)
+        found = replace(listed, kind=reading.kind, topic=topic, hits=[h for h in listed.hits if h.paper.id in kept], searched=len(listed.hits))
+        if reading.topic and kept:
+            found.hits = [h for h in self._retriever.search(topic, len(self._papers), reading.filters) if h.paper.id in kept]
+            found.judgement = judge(topic, found.hits, self._finder)
+            self._list(found)
+        if not found.hits or found.judgement.outcome == "no_paper":
+            found.judgement = Judgement("no_paper", 0.0, False)
+            found.frame = f"None of the {len(listed.hits)} abstracts of that list fits this."
+        return found
 
     def _pointed(self, reading: Reading, searched: int) -> Found:
         """A paper that was pointed at by its title, a link or its name alone."""

@@ -200,7 +200,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         allowed = [p for p in here if matches(p, run.reading.filters)]
         searched = f"Searched: {searched_of(allowed)}" if allowed else f"Here are {searched_of(list(here))}"
         lead = run.found.frame or ("No abstract here addresses this." if run.found.kind == "claim" else "No abstract here answers this.")
-        return self._answer(run, mode, run.found.judgement, f"{lead} {searched}.", (), ())
+        return self._answer(run, mode, run.found.judgement, lead if run.reading.within else f"{lead} {searched}.", (), ())
 
     def _answer(self, run: _Run, mode: Mode, judgement: Judgement, lead: str, sentences: Sequence[Sentence], sources: Sequence[Source]) -> Answer:
         r = run.request

@@ -6,6 +6,7 @@ import pytest
 
 from rag.assistant import Assistant
 from rag.claims import agrees, opposes
+from rag.facets import has_facet
 from rag.records import Answer, Filters
 
 
@@ -56,6 +57,27 @@ def test_a_list_misses_a_paper_or_names_another(assistant: Assistant, question: 
     answer = assistant.ask(question)
     assert (answer.kind, answer.outcome) == ("list", "answered"), why
     assert named(answer, *heads), titles(answer)
+
+
+@pytest.mark.parametrize(
+    "listing", ["Which papers compress the KV cache?", "What is known about adversarial attacks?", "Which ICLR papers are there?", "language model agents"]
+)
+def test_a_count_after_a_list_counts_other_papers(assistant: Assistant, listing: str) -> None:
+    listed = assistant.ask(listing, sources=95)
+    history = [assistant.turn(listed)]
+    among = {s.paper.id for s in listed.sources}
+
+    def counted(question: str) -> set[str]:
+        answer = assistant.ask(question, history=history, sources=95)
+        assert answer.kind == "count"
+        found = {s.paper.id for s in answer.sources}
+        assert answer.lead.split()[0] == {0: "None", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}.get(len(found), str(len(found)))
+        return found
+
+    assert counted("How many are there?") == among
+    assert counted("how many of them release code?") == {s.paper.id for s in listed.sources if has_facet(s.paper, "code")}
+    assert counted("How many of those are from ICML?") == {s.paper.id for s in listed.sources if s.paper.venue == "ICML"}
+    assert counted("How many of them are about giraffes?") == set()
 
 
 def test_filters_cannot_be_taken_off_again(assistant: Assistant) -> None:
