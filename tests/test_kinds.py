@@ -56,6 +56,29 @@ def test_a_question_is_taken_for_another_kind_or_its_frame_for_its_topic(questio
     assert (kind_of(question), topic_of(question)) == (kind, topic)
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        *("ReLU hurts accuracy", "Dropout improves generalisation", "Quantization degrades LLMs", "Transformers generalize well", "LLMs memorize data"),
+        *("Adam outperforms SGD", "Attention is quadratic", "ReLUs are sufficient", "Adapters reduce memory", "LoRA works well", "Depth matters most"),
+        *("Dropout increases sparsity", "GNNs suffer oversmoothing", "Pruning never helps.", "Loss improves slowly"),
+    ],
+)
+def test_a_claim_of_three_words_is_taken_for_keywords(claim: str) -> None:
+    assert kind_of(claim) == "claim"
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        *("graph neural networks", "diffusion models survey", "large language models", "KV cache compression", "model uses survey", "cost benefits analysis"),
+        *("length scales estimation", "training data needs", "graph reduce operations", "transfer learning benefits", "time series forecasting", "ReLU hurts"),
+    ],
+)
+def test_keywords_that_look_like_a_claim_are_checked(topic: str) -> None:
+    assert kind_of(topic) == "keywords"
+
+
 def test_the_background_of_a_long_question_decides_its_kind() -> None:
     background = "We list all the papers on memory that we know, and compare their caches with ours, but nobody here can agree on what to buy for the lab. " * 2
     assert kind_of(f"{background}Why does eviction lose accuracy on long documents?") == "why"
