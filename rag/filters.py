@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from rag.facets import facet_in, has_facet
 from rag.kinds import names_in
+from rag.people import is_borne
 from rag.records import Filters, Paper
 from rag.text import stems, together, tokens
 
@@ -39,8 +40,8 @@ def matches(paper: Paper, filters: Filters) -> bool:
     return (
         (filters.venue is None or (paper.venue or "").casefold() == filters.venue.casefold())
         and (filters.year is None or paper.year == filters.year)
-        and (filters.author is None or _is_by(paper, filters.author))
-        and not any(_is_by(paper, name) for name in filters.not_by)
+        and (filters.author is None or any(is_borne(filters.author, a) for a in paper.authors))
+        and not any(is_borne(name, a) for name in filters.not_by for a in paper.authors)
         and (not filters.code or has_facet(paper, "code"))
         and not any(_is_about(paper, term) for term in filters.exclude)
     )
@@ -76,12 +77,6 @@ def unmet(filters: Filters, papers: Collection[Paper]) -> str:
         given.remove("venue")
         alone = None if any(matches(p, Filters(filters.venue, filters.year)) for p in papers) else "year"
     return f"No paper here is {told[alone] if alone else together(told[n] for n in given)}."
-
-
-def _is_by(paper: Paper, name: str) -> bool:
-    """Whether an author's name holds every word of a wanted one: "Han" is no part of "Zhang"."""
-    wanted = set(tokens(name))
-    return bool(wanted) and any(wanted <= set(tokens(a)) for a in paper.authors)
 
 
 @lru_cache(maxsize=16384)  # asked of every paper, several times a question

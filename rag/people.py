@@ -88,8 +88,16 @@ def authors_left_out(question: str, papers: Collection[Paper]) -> tuple[str, tup
 
 def is_author(who: str, papers: Collection[Paper]) -> bool:
     """Whether an author of the collection bears a name, the surname in it."""
-    wanted = set(tokens(who))
-    return bool(wanted) and any(wanted <= every and wanted & last for p in papers for every, last in map(_name_of, p.authors))
+    return any(is_borne(who, a) and _words_of(who) & _words_of(_surname(a)) for p in papers for a in p.authors)
+
+
+def is_borne(who: str, author: str) -> bool:
+    """Whether an author's name holds every word of another: "Han" is no part of "Zhang". Case, accents and order aside."""
+    wanted = _words_of(who)
+    # Most names are in plain letters and hold none of the words, which is seen a hundred times faster.
+    if author.isascii() and not {"'", "-"} & set(author) and not any(word in author.casefold() for word in wanted):
+        return False
+    return bool(wanted) and wanted <= _words_of(author)
 
 
 def is_stranger(who: str, papers: Collection[Paper]) -> bool:
@@ -128,7 +136,9 @@ def _without_s(who: str) -> str:
 
 
 @lru_cache(maxsize=65_536)  # asked of every author, several times a question
-def _name_of(author: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of an author's name, and those of the surname."""
-    surname = author.partition(",")[0] if "," in author else author.split()[-1] if author.split() else ""
-    return frozenset(tokens(author)), frozenset(tokens(surname))
+def _words_of(name: str) -> frozenset[str]:
+    return frozenset(tokens(name))
+
+
+def _surname(author: str) -> str:
+    return author.partition(",")[0] if "," in author else author.split()[-1] if author.split() else ""

@@ -275,6 +275,24 @@ def test_a_misspelt_question_finds_nothing_or_is_mended_silently(assistant: Assi
     assert not assistant.ask("What is QLoRA?").notices
 
 
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What is Quick Tune?", "Quick-Tune"),
+        ("How does QuickTune work?", "Quick-Tune"),
+        ("What is Smart-Play?", "SmartPlay"),
+        ("How does Clim-ODE work?", "ClimODE"),
+        ("What are LRMs?", "LRM"),
+        ("What is t^3-VAE?", "t^3"),
+        ("How does Exe Dec work?", "ExeDec"),
+    ],
+)
+def test_another_form_of_a_name_misses_its_paper(assistant: Assistant, question: str, title: str) -> None:
+    answer = assistant.ask(question)
+    assert title in titles(answer)[0]
+    assert any("Read “" in n for n in answer.notices)
+
+
 def test_a_question_of_hundreds_of_names_searches_every_abstract_for_each(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
     from rag import topics
 

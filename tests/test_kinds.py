@@ -7,6 +7,7 @@ import pytest
 from rag.assistant import Assistant
 from rag.facets import facet_in, has_facet
 from rag.filters import matches, merged
+from rag.forms import NameForms
 from rag.kinds import kind_of, topic_of
 from rag.links import link_in, titled
 from rag.reading import read
@@ -296,5 +297,39 @@ def vocabulary() -> Vocabulary:
 )
 def test_a_slip_is_left_or_a_right_word_is_mended(vocabulary: Vocabulary, question: str, wanted: str) -> None:
     mended, changed = vocabulary.repair(question)
+    assert mended == wanted
+    assert bool(changed) is (question != wanted)
+
+
+FORMS = NameForms(
+    {"FastGen": 1, "Quick-Tune": 1, "t3VAE": 1, "R3": 1, "DRO": 1, "GPU": 4, "LoRA": 2, "iPC": 1},
+    [make_paper("FastGen, Quick-Tune, $t^3$VAE, R$^3$, DRO, GPU, LoRA, Q-LoRA and iPC are values here.")],
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What is Fast-Gen?", "What is FastGen?"),
+        ("What is Fast Gen?", "What is FastGen?"),
+        ("What is FASTGEN?", "What is FastGen?"),
+        ("Does QuickTune or Quick Tune win?", "Does Quick-Tune or Quick-Tune win?"),
+        ("Are DROs slow?", "Are DRO slow?"),
+        ("Is t^3-VAE slow?", "Is t3VAE slow?"),
+        ("Is r^3 slow?", "Is R3 slow?"),
+        ("How does i-PC work?", "How does iPC work?"),
+        ("How does LORA work?", "How does LoRA work?"),
+        ("Is R^3 slow?", "Is R^3 slow?"),
+        ("How does FastGen work?", "How does FastGen work?"),
+        ("How many GPUs are used?", "How many GPUs are used?"),
+        ("Is Q-LoRA here?", "Is Q-LoRA here?"),
+        ("Is QLoRA here?", "Is QLoRA here?"),
+        ("WHAT IS FAST GEN", "WHAT IS FAST GEN"),
+        ("Who wrote “Fast-Gen for all”?", "Who wrote “Fast-Gen for all”?"),
+        ("How fast Generation is", "How fast Generation is"),
+    ],
+)
+def test_a_name_in_another_form_is_left_or_another_name_is_changed(question: str, wanted: str) -> None:
+    mended, changed = FORMS.repair(question)
     assert mended == wanted
     assert bool(changed) is (question != wanted)
