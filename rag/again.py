@@ -1,12 +1,15 @@
-"""Follow-ups that ask the last question again: elsewhere ("What about ICML?"), under other circumstances ("On images?"), for others ("Another one?")."""
+"""Follow-ups that ask the last question again: elsewhere ("What about ICML?"), under other circumstances ("On images?"), for others ("Another one?"),
+for a number ("How many of them release code?")."""
 
 from __future__ import annotations
 
 import re
 
-from rag.calling import place_in, subject_of, together
+from rag.calling import place_in, subject_of
 from rag.pointing import points_back
+from rag.reading import FOUND_FOR
 from rag.talk import Talk
+from rag.text import together
 
 #: What a question for another paper leaves out, as a person reads it and may take it away.
 LEFT_OUT = re.compile(r"\s*(\(other than “.*?”\))")
@@ -35,6 +38,15 @@ _ANOTHER = re.compile(
 _ON_THIS = re.compile(
     r"^\s*(?:here\s*)?(?:(?:on|about|like|of|for|in|with|related to|similar to)\s+"
     r"(?:this|that|it|them|these|those|the same|the)(?:\s+(?:one|topic|subject|problem|thing|area|question|paper)s?)?)?\s*(?:here|too|as well)?\W*$",
+    re.IGNORECASE,
+)
+#: "How many layers does it have?" counts no papers, and "How many papers release code?" those of the collection: without "of them", only what can be
+#: said of papers is asked of the list.
+_HOW_MANY = re.compile(
+    rf"^\W*(?:(?:and|so|but|ok)\W+)*how many(?P<of> of (?:them|these|those|the)(?: {_THINGS})?)?(?P<things> {_THINGS})?\b"
+    r"(?P<all>(?: (?:are (?:there|they|these|those|that|listed)|is that|were found|did you find|do you have|in total|altogether|here))*\W*$)?"
+    r"(?P<what>\s+(?:(?:are |were |is )?(?:not )?(?:from|at|in|by|on|about|with|without)|releas|publish|shar|provid|giv|com|have|has|do not|don['’]t)\w*\b.*)?"
+    r"(?P<more>\s.*)?",
     re.IGNORECASE,
 )
 _BARE = re.compile(r"^\W*(?:and\s+|also\s+|ok\W+|so\s+|but\s+)*(?=(?P<one>another\b)|(?:other|others|more|further)\b)", re.IGNORECASE)
@@ -88,13 +100,13 @@ def another(question: str, talk: Talk) -> str | None:
     found = _ANOTHER.match(question)
     if not found:
         return None
-    left_out = f"(other than {together('“' + talk.name(p).strip('“”') + '”' for p in talk.seen)})"
+    others = left_out(talk)
     rest = question[found.end() :]
     on_this = _ON_THIS.match(rest)
     if on_this:
         listed = next((t for t in reversed(talk.told) if t.several and talk.topic in t.papers), None)
         if listed:
-            return ended(LEFT_OUT.sub("", listed.question), left_out)
+            return ended(LEFT_OUT.sub("", listed.question), others)
         rest = f" on {subject_of(talk.topic)}?"
     elif points := points_back(rest):
         rest = rest[: points.start()] + talk.name(talk.topic) + rest[points.end() :]
@@ -104,7 +116,27 @@ def another(question: str, talk: Talk) -> str | None:
         asked = "Is there another paper"
     elif bare and (on_this or re.match(r"\s+(?:on|about|with|that|which|like|for)\b", rest)):
         asked = f"{'Is' if bare['one'] else 'Are'} there {asked[bare.end() :]}"
-    return f"{asked} {left_out}{rest}"
+    return f"{asked} {others}{rest}"
+
+
+def counted(question: str, talk: Talk) -> str | None:
+    """How many papers of the last list there are, or are as the follow-up asks; they are told by the question that they answer."""
+    found = _HOW_MANY.match(question)
+    told = next((t for t in reversed(talk.told) if t.several), None)
+    if not found or not told:
+        return None
+    if not found["of"] and (talk.told[-1] is not told or (found["all"] is None and (found["things"] or not found["what"]))):
+        return None
+    # What was counted before is counted of the list itself, so that a chain of these does not grow.
+    before = FOUND_FOR.search(told.question)
+    listed = before["list"] if before else told.question
+    asked = (found["what"] or found["more"] or "").strip(" ?.!")
+    return f"How many of the papers found for “{listed}” {asked}?" if asked else f"How many papers are found for “{listed}”?"
+
+
+def left_out(talk: Talk) -> str:
+    """The papers that another one is not, as a person reads them and may take them away."""
+    return f"(other than {together('“' + talk.name(p).strip('“”') + '”' for p in talk.seen)})"
 
 
 def ended(question: str, words: str) -> str:

@@ -91,7 +91,7 @@ class Assistant:
         if history and is_courtesy(question):
             yield Answer(question, question, "extractive", "fact", "no_paper", 0.0, lead=NOTHING_ASKED)
             return
-        spelt, read_as = (question, ()) if is_foreign(question) else self._parts.vocabulary.repair(question)
+        spelt, read_as = (question, ()) if is_foreign(question) else self._spelt(question)
         standalone, notices = self._stand_alone(spelt, history, chosen)
         request = Request(
             question,
@@ -257,6 +257,12 @@ class Assistant:
         chat = self._parts.chat if chosen.effective_mode == "llm" else None
         defaults = Request("", "", chosen.effective_mode, chosen.sources, chosen.top_k, fall_back=chosen.mode == "auto", strict=chosen.strict)
         return AbstractsQueryEngine(self._parts.store, self._parts.retriever, self.finder, chat, defaults)
+
+    def _spelt(self, question: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """The question with names and words as the collection writes them, and which were changed."""
+        named, names = self._parts.forms.repair(question)
+        spelt, words = self._parts.vocabulary.repair(named)
+        return spelt, (*names, *words)
 
     def _stand_alone(self, question: str, history: Sequence[Turn], chosen: Settings) -> tuple[str, tuple[str, ...]]:
         """The question put so that it needs no history, by the language model where there is one, and notices about that."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rag.kinds import names_in
 from rag.markup import plain
@@ -51,12 +51,6 @@ def called(paper: Paper, papers: Mapping[str, Paper], said: Sequence[str] = ()) 
 def quoted(name: str) -> str:
     """A name as it stands in a sentence."""
     return name if len(name.split()) <= BARE_WORDS else f"“{name}”"
-
-
-def together(names: Iterable[str]) -> str:
-    """Names in a row: "A, B and C"."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def subject_of(paper: Paper) -> str:

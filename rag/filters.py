@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import fields, replace
 from functools import lru_cache
 
 from rag.facets import facet_in, has_facet
 from rag.kinds import names_in
+from rag.people import is_borne
 from rag.records import Filters, Paper
-from rag.text import stems, tokens
+from rag.text import stems, together, tokens
 
 #: Words that may be written otherwise in an abstract than in a question; a stem on the left is excluded under each on the right.
 SAME = {
@@ -39,7 +40,8 @@ def matches(paper: Paper, filters: Filters) -> bool:
     return (
         (filters.venue is None or (paper.venue or "").casefold() == filters.venue.casefold())
         and (filters.year is None or paper.year == filters.year)
-        and (filters.author is None or any(_is_named(a, filters.author) for a in paper.authors))
+        and (filters.author is None or any(is_borne(filters.author, a) for a in paper.authors))
+        and not any(is_borne(name, a) for name in filters.not_by for a in paper.authors)
         and (not filters.code or has_facet(paper, "code"))
         and not any(_is_about(paper, term) for term in filters.exclude)
     )
@@ -55,12 +57,26 @@ def parted(filters: Filters) -> Filters:
 
 def merged(given: Filters, read: Filters) -> Filters:
     """The filters read out of a question, each given one in the place of its own."""
-    return Filters(given.venue or read.venue, given.year or read.year, given.author or read.author, given.exclude or read.exclude, given.code or read.code)
+    return Filters(*(getattr(given, f.name) or getattr(read, f.name) for f in fields(Filters)))
 
 
-def _is_named(author: str, wanted: str) -> bool:
-    """Whether an author's name holds every word of a wanted one: "Han" is no part of "Zhang"."""
-    return bool(tokens(wanted)) and set(tokens(wanted)) <= set(tokens(author))
+def unmet(filters: Filters, papers: Collection[Paper]) -> str:
+    """Why none of some papers meets the filters, in a sentence: the first filter that no paper meets by itself, else all of them."""
+    told = {
+        "author": f"by {filters.author}",
+        "venue": f"from {filters.venue}",
+        "year": f"from {filters.year}" if not filters.venue else f"from {filters.venue} {filters.year}",
+        "code": "known to release code",
+        "exclude": f"without {together(f'“{term}”' for term in filters.exclude)}" if filters.exclude else "",
+        "not_by": f"not by {together(filters.not_by)}" if filters.not_by else "",
+    }
+    given = [name for name in told if getattr(filters, name)]
+    alone = next((n for n in given if not any(matches(p, Filters(**{n: getattr(filters, n)})) for p in papers)), None)
+    if alone is None and filters.venue and filters.year:
+        # The two are said as one.
+        given.remove("venue")
+        alone = None if any(matches(p, Filters(filters.venue, filters.year)) for p in papers) else "year"
+    return f"No paper here is {told[alone] if alone else together(told[n] for n in given)}."
 
 
 @lru_cache(maxsize=16384)  # asked of every paper, several times a question

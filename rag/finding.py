@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rag.absent import absent_names
 from rag.answerable import judge
 from rag.evidence import EvidenceFinder
-from rag.filters import matches
+from rag.filters import matches, unmet
 from rag.kinds import is_foreign, kind_of, names_in
 from rag.markup import plain
 from rag.metadata import asked_for, subject_of, told
@@ -20,9 +21,11 @@ from rag.reading import Reading
 from rag.records import BY_PAPER, Hit, Judgement, Kind, Paper
 from rag.retrieval import HybridRetriever
 from rag.sides import sides_in, two_of
-from rag.text import content_stems, tokens
-from rag.topics import COMPARED, candidates, holds, on_topic
+from rag.text import content_stems, together, tokens
+from rag.topics import COMPARED, candidates, holds, on_topic, telling
 
+#: The confidence is at most this where a name that is asked for is nowhere here.
+AMISS = 0.5
 #: A side told by a description ("the 1-bit scheme for LLMs") is the nearest paper if its words are at least this near: of 8 descriptions of
 #: papers here 7 are, of 20 of methods that are not here 3 (at 0.5: 7 and 12).
 SIDE_FROM = 0.65
@@ -66,6 +69,10 @@ class Search:
             extractive: no language model will read the question, so one in another language can only be matched by its names.
         """
         allowed = [p for p in self._papers.values() if matches(p, reading.filters)]
+        if not allowed and self._papers:
+            return Found(reading.kind, reading.topic, [], Judgement("no_paper", 0.0, False), 0, unmet(reading.filters, self._papers.values()))
+        if reading.within:
+            return self._among(reading, self.find(reading.within, most, extractive=extractive))
         if reading.kind == "paper":
             return self._pointed(reading, len(allowed))
         if reading.kind in BY_PAPER and not reading.topic:
@@ -92,12 +99,29 @@ class Search:
             self._set_sides(found, reading, allowed)
         if foreign:
             self._by_names(found, names)
+        elif not only:
+            self._miss_names(found, named=bool(reading.pointed))
         return found
 
     def _judged(self, topic: str, hits: Sequence[Hit], reading: Reading) -> Judgement:
         """Whether the hits answer; a paper that the question names is here, whatever its abstract says."""
         named = len(reading.pointed) == 1 and bool(hits) and reading.pointed[0].id == hits[0].paper.id
         return judge(topic, hits, self._finder, named=named)
+
+    def _among(self, reading: Reading, listed: Found) -> Found:
+        """Those papers of a list that meet what is asked of them."""
+        kept = {h.paper.id for h in listed.hits if matches(h.paper, reading.filters)}
+        # The quote shows what was asked for last.
+        topic = reading.topic or ("" if reading.filters.code else listed.topic)
+        found = replace(listed, kind=reading.kind, topic=topic, hits=[h for h in listed.hits if h.paper.id in kept], searched=len(listed.hits))
+        if reading.topic and kept:
+            found.hits = [h for h in self._retriever.search(topic, len(self._papers), reading.filters) if h.paper.id in kept]
+            found.judgement = judge(topic, found.hits, self._finder)
+            self._list(found)
+        if not found.hits or found.judgement.outcome == "no_paper":
+            found.judgement = Judgement("no_paper", 0.0, False)
+            found.frame = f"None of the {len(listed.hits)} abstracts of that list fits this."
+        return found
 
     def _pointed(self, reading: Reading, searched: int) -> Found:
         """A paper that was pointed at by its title, a link or its name alone."""
@@ -181,6 +205,28 @@ class Search:
         """Whether a description fits a paper; a name in it must be there."""
         return all(holds(paper, n) for n in names_in(side)) and self._finder.closeness(side, paper.text)[0] >= SIDE_FROM
 
+    def _miss_names(self, found: Found, *, named: bool) -> None:
+        """Says which names of the question nothing here holds, and declines where it is about one of them and names nothing that is here."""
+        missing = absent_names(found.topic, self._papers.values(), found.hits, self._retriever.words)
+        if missing.passing and found.judgement.outcome == "answered":
+            found.judgement = Judgement("answered", min(found.judgement.confidence, AMISS), True)
+            found.notices.append(f"Only in a row of names do the abstracts here mention {together(f'“{name}”' for name in missing.passing)}.")
+        told_ = " ".join(found.notices)
+        new = [f"“{name}”" for name in missing.names if name not in told_]
+        if not new:
+            return
+        said = f"No abstract here mentions {together(new)}."
+        known = named or missing.others or found.kind == "compare"
+        alone = missing.subject or (found.kind in BY_PAPER and not _beside(found.topic, missing.names))
+        if found.judgement.outcome == "answered" and alone and not known:
+            found.judgement = Judgement("no_paper", min(found.judgement.confidence, AMISS), False)
+        elif found.judgement.outcome == "answered" and (alone or not known):
+            found.judgement = Judgement("answered", min(found.judgement.confidence, AMISS), True)
+        if found.judgement.outcome == "no_paper" and not known:
+            found.frame = said
+        else:
+            found.notices.append(said)
+
     def _by_names(self, found: Found, names: Sequence[str]) -> None:
         """Hedges what was found for the names of a question in another language, if the first paper holds at least half of them."""
         found.notices.append("Without a language model only English is understood; of this question nothing but its names could be matched.")
@@ -189,3 +235,8 @@ class Search:
         # Names that match say little of what was asked, however near they are.
         confidence = min(found.judgement.confidence, 0.5)
         found.judgement = Judgement("answered" if fits else "no_paper", confidence, hedged=fits)
+
+
+def _beside(topic: str, names: Sequence[str]) -> bool:
+    """Whether a topic tells more than some names."""
+    return bool(set(telling(topic)) - {s for name in names for s in content_stems(name)})

@@ -1,7 +1,7 @@
 """A follow-up made a question that stands alone, by rules.
 
 What it points at is the paper cited first in the last turn that cited one, unless it says otherwise ("the other one", "back to the
-pairwise one", "the two"). Its name takes the pronoun's place, or is added where the question has no subject of its own ("And the code?").
+pairwise one", "the two", "how many of them"). Its name takes the pronoun's place, or is added where the question has no subject of its own ("And the code?").
 A follow-up that is no question ("What about ICML?", "No, I meant LESS") asks the last one again. "Another paper on this" leaves out what
 was cited, in words that a person can take away again. A question that stands alone is left as it is, and so is one that holds what its
 pronoun means ("Why do LLMs hallucinate, and when do they stop?").
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from rag.again import another, elsewhere, ended, meant_instead, otherwise
+from rag.again import another, counted, elsewhere, ended, meant_instead, otherwise
 from rag.calling import head_of, place_in
 from rag.kinds import kind_of, names_in
 from rag.markup import plain, words
@@ -66,7 +66,7 @@ def stand_alone(question: str, turns: Sequence[Turn], papers: Mapping[str, Paper
 
 def _put(question: str, talk: Talk) -> str:
     """The question as the first rule that knows it puts it."""
-    rules: tuple[_Rule, ...] = (_back, elsewhere, another, placed, several, _more, _named, _of_what_was_said, _pronoun, otherwise, _leaning)
+    rules: tuple[_Rule, ...] = (_back, counted, elsewhere, another, placed, several, _more, _named, _of_what_was_said, _pronoun, otherwise, _leaning)
     return next((said for rule in rules if (said := rule(question, talk)) is not None), question)
 
 

@@ -10,6 +10,7 @@ from rag.settings import Settings
 if TYPE_CHECKING:
     from rag.embeddings import LocalEmbedding
     from rag.evidence import EvidenceFinder
+    from rag.forms import NameForms
     from rag.lexical import LexicalIndex
     from rag.llm import ChatModel
     from rag.retrieval import HybridRetriever
@@ -80,6 +81,13 @@ class Parts:
         return Vocabulary(self.store.papers.values(), {w for w in tokenizer.get_vocab() if w.isalpha()})
 
     @cached_property
+    def forms(self) -> NameForms:
+        """The forms of names that its papers use."""
+        from rag.forms import NameForms
+
+        return NameForms(self.words.holders, self.store.papers.values())
+
+    @cached_property
     def chat(self) -> ChatModel:
         """The language model."""
         from rag.llm import ChatModel
@@ -93,5 +101,5 @@ class Parts:
 
     def renew(self) -> None:
         """Drops what was built from the papers, after they have changed."""
-        for name in ("words", "lexical", "retriever", "finder", "vocabulary"):
+        for name in ("words", "lexical", "retriever", "finder", "vocabulary", "forms"):
             self.__dict__.pop(name, None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rag.again import ended
-from rag.calling import place_in
+from rag.again import another, ended, left_out
+from rag.calling import place_in, subject_of
 from rag.pointing import NOUNS, own_words, points_back
 from rag.records import Paper
 from rag.talk import Talk
@@ -54,9 +54,9 @@ def placed(question: str, talk: Talk) -> str | None:
     """The name of the paper in the place of "the first one", "the ICML one", "[2]"; where nothing else is asked, the last question asked of it."""
     told = _told(question, talk)
     if told is None:
-        return None
+        return _no_other(question, talk)
     (start, end), paper = told
-    alone = _NOTHING_ELSE.match(question[:start]) and _NOTHING_ELSE.match(question[end:])
+    alone = _stands_alone(question, start, end)
     return (talk.instead(talk.name(paper)) if alone else None) or question[:start] + talk.name(paper) + question[end:]
 
 
@@ -80,6 +80,21 @@ def several(question: str, talk: Talk) -> str | None:
 def stems_of(paper: Paper) -> set[str]:
     """Stems of the words of a paper."""
     return set(content_stems(f"{paper.title or ''} {paper.text}"))
+
+
+def _no_other(question: str, talk: Talk) -> str | None:
+    """A question for "the other one" where only one paper was spoken of: there is none, so another one is looked for."""
+    found = _PLACE.search(question)
+    if not found or (found["place"] or "").lower() != "other":
+        return None
+    if _stands_alone(question, *found.span()):
+        return another("another paper?", talk)
+    return f"{question[: found.start()]}another paper {left_out(talk)} on {subject_of(talk.topic)}{question[found.end() :]}"
+
+
+def _stands_alone(question: str, start: int, end: int) -> bool:
+    """Whether a question says nothing but what stands there."""
+    return bool(_NOTHING_ELSE.match(question[:start]) and _NOTHING_ELSE.match(question[end:]))
 
 
 def _told(question: str, talk: Talk) -> tuple[tuple[int, int], Paper] | None:

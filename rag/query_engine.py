@@ -218,9 +218,11 @@ class AbstractsQueryEngine(BaseQueryEngine):
 
     def _nothing(self, run: _Run, mode: Mode) -> Answer:
         """The answer that nothing here is about the question: what was searched, and what is nearest."""
-        searched = searched_of([p for p in self._store.papers.values() if matches(p, run.reading.filters)])
+        here = self._store.papers.values()
+        allowed = [p for p in here if matches(p, run.reading.filters)]
+        searched = f"Searched: {searched_of(allowed)}" if allowed else f"Here are {searched_of(list(here))}"
         lead = run.found.frame or ("No abstract here addresses this." if run.found.kind == "claim" else "No abstract here answers this.")
-        return self._answer(run, mode, run.found.judgement, f"{lead} Searched: {searched}.", (), ())
+        return self._answer(run, mode, run.found.judgement, lead if run.reading.within else f"{lead} {searched}.", (), ())
 
     def _answer(self, run: _Run, mode: Mode, judgement: Judgement, lead: str, sentences: Sequence[Sentence], sources: Sequence[Source]) -> Answer:
         r = run.request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag.filters import matches, merged
 from rag.kinds import is_foreign, kind_of, topic_of
@@ -21,12 +21,17 @@ _NO_TOPIC = frozenset(
 )
 
 
+#: The papers of a list, told by the question that they answer, as a follow-up that counts them does.
+FOUND_FOR = re.compile(r"\b(?:of the )?papers (?:are )?found for “(?P<list>.+)”")
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What was read out of a question.
 
     `topic` is what is looked for: the question without its frame, filters and links, empty where only filters are left. `pointed` are the
-    papers that it means by title, link or name alone; `link` is a link that it holds, which may lead to no paper.
+    papers that it means by title, link or name alone; `link` is a link that it holds, which may lead to no paper. `within` is the question whose papers
+    alone are asked of.
     """
 
     question: str
@@ -35,6 +40,7 @@ class Reading:
     filters: Filters
     pointed: tuple[Paper, ...] = ()
     link: Link | None = None
+    within: Reading | None = None
 
 
 def read(question: str, papers: Collection[Paper], given: Filters, *, infer: bool = True) -> Reading:
@@ -46,6 +52,11 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
         given: filters that the caller gave; each of them goes before what the question's words say.
         infer: whether filters are taken out of the words at all.
     """
+    if listed := FOUND_FOR.search(question):
+        inner = read(listed["list"], papers, given, infer=infer)
+        outer = read(f"{question[: listed.start()]}papers{question[listed.end() :]}", papers, given, infer=infer)
+        if inner.kind in BY_PAPER:
+            return replace(outer, question=question, filters=merged(outer.filters, inner.filters), within=inner)
     link = link_in(question, papers)
     asked = link.rest if link else question
     if link and not content_stems(asked):
@@ -67,7 +78,7 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
         named = tuple(dict.fromkeys((*named_papers(topic, meant), *_in_quotes(topic, meant))))
     if kind == "keywords" and named and _only_names(topic, named):
         kind = "paper" if len(named) == 1 else "list"
-    if kind == "keywords" and (filters.author or filters.venue or filters.code or filters.exclude):
+    if kind == "keywords" and (filters.author or filters.venue or filters.code or filters.exclude or filters.not_by):
         kind = "list"
     return Reading(question, kind, topic, filters, link.papers if link and link.papers else named, link)
 

@@ -128,7 +128,8 @@ class Judgement:
 class Filters:
     """Restrictions on the papers asked: each given one must match (venue and author without regard to case).
 
-    `exclude` holds words: a paper whose title or abstract has them is left out. `code` leaves only papers that say where their code is.
+    `exclude` holds words: a paper whose title or abstract has them is left out, as is one by an author in `not_by`. `code` leaves only papers that
+    say where their code is.
     """
 
     venue: str | None = None
@@ -136,16 +137,18 @@ class Filters:
     author: str | None = None
     exclude: tuple[str, ...] = ()
     code: bool = False
+    not_by: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, str | int | list[str]]:
         """Only the filters that are set."""
-        given = (("venue", self.venue), ("year", self.year), ("author", self.author), ("exclude", list(self.exclude) or None), ("code", self.code or None))
-        return {k: v for k, v in given if v is not None}
+        given: dict[str, str | int | list[str] | None] = {"venue": self.venue, "year": self.year, "author": self.author}
+        given |= {"exclude": list(self.exclude) or None, "code": self.code or None, "not_by": list(self.not_by) or None}
+        return {k: v for k, v in given.items() if v is not None}
 
     def told(self) -> list[str]:
         """Each filter that is set, in words for a user."""
         plain = [f"{name} {value}" for name, value in (("venue", self.venue), ("year", self.year), ("author", self.author)) if value is not None]
-        return plain + [f"without {term}" for term in self.exclude] + ["with code"] * self.code
+        return plain + [f"without {term}" for term in self.exclude] + [f"not by {name}" for name in self.not_by] + ["with code"] * self.code
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,12 +48,12 @@ class HybridRetriever(BaseRetriever):
 
     def __init__(self, store: Store, lexical: LexicalIndex, words: Words, embedder: LocalEmbedding, k: int = 8) -> None:
         super().__init__()
-        self._store, self._lexical, self._words, self._embedder, self._k = store, lexical, words, embedder, k
+        self._store, self._lexical, self.words, self._embedder, self._k = store, lexical, words, embedder, k
 
     @cached_property
     def duplicates(self) -> dict[str, frozenset[str]]:
         """The group of each paper that is one work with another, by id."""
-        return linked(self._store.papers, self._words.stems, self._store.paper_vectors)
+        return linked(self._store.papers, self.words.stems, self._store.paper_vectors)
 
     def search(self, question: str, k: int, filters: Filters | None = None) -> list[Hit]:
         """The k best papers that meet the filters, best first, ties by id; fewer if the collection has fewer. Of duplicates the best one is given.
@@ -81,7 +81,7 @@ class HybridRetriever(BaseRetriever):
         fused = fuse(scores, WEIGHTS)
         order = sorted(range(len(candidates)), key=lambda at: (-fused[at], candidates[at]))
         first = order[:RERANKED]
-        new = rerank(plain(question), asked, [candidates[at] for at in first], fused[first], self._words, self._lexical)
+        new = rerank(plain(question), asked, [candidates[at] for at in first], fused[first], self.words, self._lexical)
         lowest = {name: min(values) for name, values in new.items()} | {"names": 0.0, "title": 0.0}
         hits = []
         for n, at in enumerate(order):

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rag.calling import called, place_in, quoted, together
+from rag.calling import called, place_in, quoted
 from rag.kinds import kind_of
 from rag.markup import words
 from rag.records import Paper, Turn
-from rag.text import tokens
+from rag.text import together, tokens
 
 #: Turns that a follow-up may look back on.
 MEMORY = 6

@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from rag.markup import plain, words
@@ -76,6 +76,12 @@ def stems(tokens: Sequence[str]) -> list[str]:
 def content_stems(text: str) -> list[str]:
     """Stems of the tokens that are no stopwords."""
     return stems([t for t in tokens(text) if t not in STOPWORDS])
+
+
+def together(names: Iterable[str]) -> str:
+    """Names in a row: "A, B and C"."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _trim(part: str) -> str:

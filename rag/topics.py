@@ -41,7 +41,7 @@ _SAYS_LITTLE = (
     "provide"
 )
 #: Acronyms so common that abstracts use or spell them out as they please, often without saying that the two are one.
-_COMMON = frozenset(("LLM", "LLMs", "AI", "ML", "NLP", "GPU", "GPUs"))
+COMMON = frozenset(("LLM", "LLMs", "AI", "ML", "NLP", "GPU", "GPUs"))
 #: A word with a capital in the middle of a sentence is a name ("Minecraft", "Bayesian").
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\w*")
 
@@ -107,7 +107,7 @@ def telling(topic: str) -> list[str]:
 
 def named(topic: str) -> tuple[str, ...]:
     """The names that a topic turns on."""
-    return tuple(n for n in dict.fromkeys((*names_in(topic), *_CAPITALISED.findall(topic))) if n not in _COMMON)
+    return tuple(n for n in dict.fromkeys((*names_in(topic), *_CAPITALISED.findall(topic))) if n not in COMMON)
 
 
 def holds(paper: Paper, name: str) -> bool:
@@ -117,7 +117,9 @@ def holds(paper: Paper, name: str) -> bool:
 
 def _holds(paper: Paper, forms: Iterable[str]) -> bool:
     text = f"{paper.title or ''} {paper.text}"
-    return any(_written(f).search(text) for f in forms)
+    low = text.casefold()
+    # A text without the longest part of a name does not hold it, which is seen ten times faster.
+    return any(part in low and pattern.search(text) for part, pattern in map(_written, forms))
 
 
 def _forms(name: str, hits: Iterable[Hit]) -> tuple[str, ...]:
@@ -143,10 +145,13 @@ def _initials(words: Sequence[str], name: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _written(name: str) -> re.Pattern[str]:
+def _written(name: str) -> tuple[str, re.Pattern[str]]:
+    """The longest part of a name in small letters, and what the name looks like in a text."""
     single = re.sub(r"(?<=[A-Za-z])s$", "", name) if not name.islower() or " " in name else name
-    parts = [re.escape(p) for p in re.split(r"[-–_^ ]|(?<=[A-Za-z])(?=\d)", single) if p]
-    return re.compile(rf"(?<![A-Za-z0-9]){'[-–_^ $]*'.join(parts)}s?(?![A-Za-z])", re.NOFLAG if single.isupper() and len(single) <= 5 else re.IGNORECASE)
+    parts = [p for p in re.split(r"[-–_^ ]|(?<=[A-Za-z])(?=\d)|(?<=[a-z])(?=[A-Z])", single) if p]
+    flags = re.NOFLAG if single.isupper() and len(single) <= 5 else re.IGNORECASE
+    pattern = re.compile(rf"(?<![A-Za-z0-9]){'[-–_^ $]*'.join(map(re.escape, parts))}s?(?![A-Za-z])", flags)
+    return max(parts, key=len, default="").casefold(), pattern
 
 
 def _shows(paper: Paper, facet: Facet | None) -> bool:

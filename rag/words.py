@@ -80,8 +80,13 @@ def names_of(text: str) -> tuple[str, ...]:
     for written in names_in(said):
         name = written.replace("^", "")
         parts = [p for p in name.split("-") if p != name and sum(c.isupper() for c in p) > 1]
-        found |= dict.fromkeys(re.sub(r"(?<=..[A-Z])s$", "", n) for n in (name, *parts))
+        found |= dict.fromkeys(map(form_of, (name, *parts)))
     return tuple(found)
+
+
+def form_of(name: str) -> str:
+    """The one form of a name, as far as its letters tell: "t^3VAE" is "t3VAE", "LLMs" is "LLM"."""
+    return re.sub(r"(?<=..[A-Z])s$", "", name.replace("^", ""))
 
 
 class WordsFile:
@@ -165,11 +170,11 @@ class Words:
 
     def name_rarity(self, name: str) -> float:
         """How rare a name is: its inverse document frequency as a share of that of a name of one paper; 0 for one that is in none."""
-        holders, n = self._holders[name], len(self.known)
+        holders, n = self.holders[name], len(self.known)
         return math.log(1 + (n - holders + 0.5) / (holders + 0.5)) / math.log(1 + (n - 0.5) / 1.5) if holders else 0.0
 
     @cached_property
-    def _holders(self) -> Counter[str]:
+    def holders(self) -> Counter[str]:
         """How many papers have a name."""
         return Counter(name for w in self.known.values() for name in w.names)
 

@@ -6,6 +6,7 @@ import pytest
 
 from rag.assistant import Assistant
 from rag.claims import agrees, opposes
+from rag.facets import has_facet
 from rag.records import Answer, Filters
 
 
@@ -56,6 +57,27 @@ def test_a_list_misses_a_paper_or_names_another(assistant: Assistant, question: 
     answer = assistant.ask(question)
     assert (answer.kind, answer.outcome) == ("list", "answered"), why
     assert named(answer, *heads), titles(answer)
+
+
+@pytest.mark.parametrize(
+    "listing", ["Which papers compress the KV cache?", "What is known about adversarial attacks?", "Which ICLR papers are there?", "language model agents"]
+)
+def test_a_count_after_a_list_counts_other_papers(assistant: Assistant, listing: str) -> None:
+    listed = assistant.ask(listing, sources=95)
+    history = [assistant.turn(listed)]
+    among = {s.paper.id for s in listed.sources}
+
+    def counted(question: str) -> set[str]:
+        answer = assistant.ask(question, history=history, sources=95)
+        assert answer.kind == "count"
+        found = {s.paper.id for s in answer.sources}
+        assert answer.lead.split()[0] == {0: "None", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}.get(len(found), str(len(found)))
+        return found
+
+    assert counted("How many are there?") == among
+    assert counted("how many of them release code?") == {s.paper.id for s in listed.sources if has_facet(s.paper, "code")}
+    assert counted("How many of those are from ICML?") == {s.paper.id for s in listed.sources if s.paper.venue == "ICML"}
+    assert counted("How many of them are about giraffes?") == set()
 
 
 def test_filters_cannot_be_taken_off_again(assistant: Assistant) -> None:
@@ -165,6 +187,25 @@ def test_an_author_of_nothing_here_gets_the_papers_of_others(assistant: Assistan
     assert assistant.ask("Papers on inference by Laplace approximation").filters == Filters()
 
 
+NOWHERE = [
+    ("Which papers at NeurIPS 2023 compress the KV cache?", "from NeurIPS"),
+    ("How many papers are from CVPR?", "from CVPR"),
+    ("ICLR 2023 papers on diffusion", "from ICLR 2023"),
+    ("Which papers from 2019 are there?", "from 2019"),
+    ("Which papers are by Nobody?", "by Nobody"),
+    ("papers by Yann LeCun on images", "by Yann LeCun"),
+    ("What did Yoshua Bengio write here?", "by Yoshua Bengio"),
+    ("Which ICML papers by Mingming Gong are there?", "by Mingming Gong and from ICML"),
+]
+
+
+@pytest.mark.parametrize(("question", "told"), NOWHERE, ids=[q for q, _ in NOWHERE])
+def test_a_venue_or_an_author_of_nothing_here_ends_in_an_empty_search(assistant: Assistant, question: str, told: str) -> None:
+    answer = assistant.ask(question)
+    assert (answer.outcome, answer.sources) == ("no_paper", ())
+    assert answer.text == f"No paper here is {told}. Here are 95 abstracts, ICLR and ICML 2024."
+
+
 def test_papers_without_code_are_counted_wrong(assistant: Assistant) -> None:
     for question in ("How many papers do not release code?", "How many papers are there without code?"):
         assert assistant.ask(question).lead.startswith("75 abstracts fit this."), question
@@ -232,6 +273,24 @@ def test_a_misspelt_question_finds_nothing_or_is_mended_silently(assistant: Assi
     assert "SmartPlay" in answer.standalone_question
     assert "SmrtPlay" in answer.question
     assert not assistant.ask("What is QLoRA?").notices
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What is Quick Tune?", "Quick-Tune"),
+        ("How does QuickTune work?", "Quick-Tune"),
+        ("What is Smart-Play?", "SmartPlay"),
+        ("How does Clim-ODE work?", "ClimODE"),
+        ("What are LRMs?", "LRM"),
+        ("What is t^3-VAE?", "t^3"),
+        ("How does Exe Dec work?", "ExeDec"),
+    ],
+)
+def test_another_form_of_a_name_misses_its_paper(assistant: Assistant, question: str, title: str) -> None:
+    answer = assistant.ask(question)
+    assert title in titles(answer)[0]
+    assert any("Read “" in n for n in answer.notices)
 
 
 def test_a_question_of_hundreds_of_names_searches_every_abstract_for_each(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:

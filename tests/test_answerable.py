@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from rag.absent import absent_names
 from rag.answerable import SIGNALS
 from rag.assistant import Assistant
+from rag.embeddings import LocalEmbedding
+from rag.indexing import words
+from rag.store import Store
+from rag.words import Words
+from tests.conftest import make_hit, make_paper
 
 
 @pytest.mark.parametrize(
@@ -48,3 +54,54 @@ def test_a_question_of_symbols_or_of_one_word_fails(assistant: Assistant) -> Non
     for question in ("1?", "why", "α β γ", "How many?", "of the in"):
         assert set(assistant.signals(question)) == set(SIGNALS)
         assert 0.0 <= assistant.ask(question).confidence <= 1.0
+
+
+@pytest.fixture(scope="module")
+def seed_words(assistant: Assistant) -> Words:
+    stamp = assistant.stamp()
+    store = Store(assistant.settings.home / "collections" / "default", str(stamp["embedder"]), int(stamp["dimension"]))
+    return words(store, LocalEmbedding())
+
+
+ABSENT = [
+    ("How does DPO avoid a reward model?", "DPO"),
+    ("How does RWKV handle long contexts?", "RWKV"),
+    ("How much memory does QLoRA save?", "QLoRA"),
+    ("Which vision encoder does LLaVA use?", "LLaVA"),
+    ("How does StreamingLLM keep the KV cache small?", "StreamingLLM"),
+    ("What is Segment Anything trained on?", "Segment Anything"),
+    ("Why does Mixtral use experts?", "Mixtral"),
+    ("Can Voyager learn skills in Minecraft?", "Voyager"),
+    ("How does Gaussian Splatting render scenes?", "Gaussian Splatting"),
+    ("Which papers use FlashAttention?", "FlashAttention"),
+    ("How does Mamba select states?", "Mamba"),
+    ("Define GraphSAGE.", "GraphSAGE"),
+    ("GaLore", "GaLore"),
+]
+
+
+@pytest.mark.parametrize(("question", "name"), ABSENT, ids=[name for _, name in ABSENT])
+def test_a_method_that_is_nowhere_here_is_answered_from_others(assistant: Assistant, question: str, name: str) -> None:
+    answer = assistant.ask(question)
+    assert answer.outcome == "no_paper" or (answer.hedged and answer.confidence <= 0.5)
+    assert f"“{name}”" in " ".join((answer.lead, *answer.notices)), "the reader is told which name is missing"
+
+
+def test_a_name_beside_the_subject_that_is_nowhere_here_is_not_told_or_declined(assistant: Assistant) -> None:
+    answer = assistant.ask("How much faster is Dynamic Memory Compression than with FlashAttention?")
+    assert "Dynamic Memory" in (answer.sources[0].paper.title or "")
+    assert "No abstract here mentions “FlashAttention”." in answer.notices
+
+
+def test_a_name_that_is_here_is_said_to_be_missing(assistant: Assistant, seed_words: Words) -> None:
+    papers = assistant.papers()
+    for name in seed_words.holders:
+        assert absent_names(f"How does {name} work?", papers, (), seed_words).names == (), name
+    for paper in papers:
+        for written in (*paper.authors, paper.venue):
+            assert absent_names(f"what does {written} say", papers, (), seed_words).names == (), written
+    spelt_out = make_hit(make_paper("We rank with support vector machines."))
+    assert absent_names("Do I need an SVM?", papers, (spelt_out,), seed_words).names == ()
+    assert absent_names("Do I need an SVM?", papers, (), seed_words).names == ("SVM",)
+    assert absent_names("WHAT IS SHOUTED", papers, (), seed_words).names == ()
+    assert absent_names("Which CLIP-style or ZQX-like scores work?", papers, (), seed_words).names == ()

@@ -73,6 +73,7 @@ def test_an_answer_shows_its_claims_with_numbers_and_each_source_with_title_auth
     ("change", "line"),
     [
         ({"mode": "llm", "model": "some-model", "usage": Usage(1000, 200)}, "— written by some-model and checked · confidence 0.90 · 1,200 tokens"),
+        ({"filters": Filters(not_by=("Gong",))}, "— quoted word for word, no language model · confidence 0.90 · not by Gong"),
         ({"filters": Filters(venue="ICML", year=2024)}, "— quoted word for word, no language model · confidence 0.90 · venue ICML, year 2024"),
         ({"notices": ("The server failed.",)}, "Note: The server failed."),
         ({"standalone_question": "How long is On Length?"}, "Understood as: How long is On Length?"),

@@ -229,6 +229,43 @@ def test_another_paper_is_not_one_that_was_cited(turns: list[Turn], question: st
     assert stand_alone(question, turns, PAPERS) == expected
 
 
+FOUND = f"How many of the papers found for “{TABLES}”"
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how many are there?", f"How many papers are found for “{TABLES}”?"),
+        ("How many?", f"How many papers are found for “{TABLES}”?"),
+        ("and how many papers are that?", f"How many papers are found for “{TABLES}”?"),
+        ("How many of them are there in total?", f"How many papers are found for “{TABLES}”?"),
+        ("how many of them release code?", f"{FOUND} release code?"),
+        ("And how many of those papers use LoRA?", f"{FOUND} use LoRA?"),
+        ("How many are from ICLR?", f"{FOUND} are from ICLR?"),
+        ("how many aren't?", "How many aren't in Dynamic Memory Compression?"),
+        ("How many layers does it have?", "How many layers does Dynamic Memory Compression have?"),
+        ("How many bits does BiLLM need?", "How many bits does BiLLM need?"),
+        ("How many papers are about fairness?", "How many papers are about fairness?"),
+    ],
+)
+def test_a_number_asked_of_a_list_is_not_that_of_its_papers(question: str, expected: str) -> None:
+    listed = turn(DMC, BILLM, question=TABLES)
+    assert stand_alone(question, [listed], PAPERS) == expected
+    if "found for" in expected:
+        counted = Turn("How many?", f"How many papers are found for “{TABLES}”?", "Two. [1] [2]", listed.paper_ids)
+        assert stand_alone(question, [listed, counted], PAPERS) == expected, "a chain of counts does not grow"
+
+
+@pytest.mark.parametrize("asked", ["And the other one?", "what about the other paper?", "the other?"])
+def test_the_other_of_one_paper_is_that_paper_again(asked: str) -> None:
+    assert stand_alone(asked, [turn(BILLM)], PAPERS) == "Is there another paper (other than “BiLLM”) on Pushing the Limit?"
+    assert stand_alone(asked, [turn(BILLM, question=TABLES)], PAPERS) == "Which ICML papers compress language models (other than “BiLLM”)?"
+
+
+def test_what_is_asked_of_the_other_of_one_paper_is_asked_of_that_paper_again() -> None:
+    assert stand_alone("How fast is the other one?", [turn(BILLM)], PAPERS) == "How fast is another paper (other than “BiLLM”) on Pushing the Limit?"
+
+
 def test_asking_for_others_again_does_not_pile_up_what_is_left_out() -> None:
     first = turn(DMC, question=TABLES)
     second = stand_alone("another one?", [first], PAPERS)
