@@ -50,7 +50,7 @@ def main() -> None:
     type=click.Choice(get_args(Suite)),
     default="seeds",
     show_default=True,
-    help="seeds: gold questions and labelled claims, no key needed. llm: the same through the configured model. "
+    help="seeds: gold questions and labelled claims, no key needed. llm: gold questions through the configured model. "
     "retrieval: a corpus in BEIR form. support: labelled claims alone.",
 )
 @click.option("--gold", "gold_path", type=_Path(), help="Gold questions: a JSONL file or a folder of them, instead of the bundled ones.")
@@ -99,14 +99,12 @@ def run(
     elif suite == "support":
         plan = replace(plan, facts=gold.spread(claims.find(claims_path), limit))
     else:
-        # The bundled claims are about the bundled abstracts.
-        facts = claims.find(claims_path) if claims_path or not (gold_path or collection) else []
-        items = gold.load(gold_path or gold.FOLDER)
-        if suite == "llm":
-            # Claims cost no tokens, and which questions a few are should not change with those beside them.
-            plan = replace(plan, items=gold.drawn(items, limit), facts=facts)
-        else:
-            plan = replace(plan, items=gold.sample(items, limit), facts=gold.spread(facts, limit))
+        # The bundled claims are about the bundled abstracts, and no model has a part in the verdicts on them.
+        bundled = suite == "seeds" and not (gold_path or collection)
+        facts = claims.find(claims_path) if claims_path or bundled else []
+        # A few questions for a model are to be the same ones whatever is added beside them.
+        choose = gold.drawn if suite == "llm" else gold.sample
+        plan = replace(plan, items=choose(gold.load(gold_path or gold.FOLDER), limit), facts=gold.spread(facts, limit))
     folder = out or Path("runs") / suite
     try:
         with _progress() as track:
@@ -135,6 +133,9 @@ def report_command(folder: Path, against: Path | None, beside: Sequence[Path]) -
     """Writes the report of a run again, with the changes from another run or from the baseline."""
     this = runs.load(folder)
     others = [runs.load(b) for b in beside]
+    for other in others:
+        if other.about["of"]["code"] != this.about["of"]["code"]:
+            raise InputError(f"{other.name} was run with other code than {this.name}.", "Run both again, or leave out --beside.")
     comparison = _compared(against, this) if against else gate.decide(gate.load(), this).comparison
     _write(folder, this, comparison, others)
     click.echo(f"Written to {folder / 'report.html'} and report.md.")

@@ -19,6 +19,8 @@ TUNED = (
     "Of the bundled questions, test is what to believe: the program's numbers were tuned on dev, but for the weights that decline, which were fitted on "
     "both halves (`python -m eval.fit_answerable` reports these by cross-validation)."
 )
+#: Labelled claims by a kind that only they have, and how to have them judged.
+_CLAIMS = (("number", "the bundled claims", ""), ("contradict", "SciFact's claims", " --claims FOLDER"))
 #: A change stands out below this p.
 NOTABLE = 0.05
 
@@ -184,6 +186,9 @@ def _written(run: Run, beside: Sequence[Run]) -> Sheet:
         "Answers of which nothing is supported are replaced by quotes, and their sentences are not counted. Repaired are citations that were corrected, "
         "added or taken away. ALCE P and R are the precision and recall of the citations as shown, by the same check."
     )
+    held = {c.kind for one in (run, *beside) for c in one.claims}
+    absent = [f"{what} (`python -m eval run --suite support{option}`)" for kind, what, option in _CLAIMS if kind not in held]
+    note += f" Not among these runs: {', '.join(absent)}; then `report --beside`." if absent else ""
     headings = ["run", "asked", "replaced", "declined", "sentences", "supported", "unsupported", "uncited", "repaired", "ALCE P", "ALCE R"]
     return Sheet("written", "What the model wrote", note, headings, rows, folds=[(f"{len(lines)} {what}", lines) for what, lines in lists if lines])
 

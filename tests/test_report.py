@@ -173,6 +173,14 @@ def test_what_a_model_wrote_is_counted_wrong_by_hand() -> None:
     assert "written" not in {s.id for s in sheets(_run(*rows[-1:]))}
 
 
+@pytest.mark.parametrize(("kinds", "absent"), [("", "bundled SciFact"), ("number", "SciFact"), ("contradict", "bundled"), ("number contradict", "")])
+def test_claims_that_were_not_judged_are_passed_over_without_a_word(kinds: str, absent: str) -> None:
+    judged = _run(claims=[Claim(f"c{n}", "", kind, "dev", "So.", False, False, 0.5) for n, kind in enumerate(kinds.split())])
+    note = next(s for s in sheets(_run(_told("a", "supported")), None, [judged]) if s.id == "written").note
+    assert [word for word in ("bundled", "SciFact") if word in note] == absent.split()
+    assert ("report --beside" in note) == bool(absent)
+
+
 def test_the_baselines_of_the_check_or_the_claims_of_another_run_are_not_shown() -> None:
     scored = [("faithful", 0.9, 0.5, 0.1), ("number", 0.1, 0.5, 0.9), ("faithful", 0.8, 0.4, 0.7)]
     judged = [Claim(f"c{n}", "p 1", k, "dev", "So.", k == "faithful", s > 0.5, s, w, e) for n, (k, s, w, e) in enumerate(scored)]
