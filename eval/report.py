@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.table import Table
@@ -40,7 +41,8 @@ def tables(run: Run) -> list[Table]:
         for e in found
     ]
     questions = Sheet("", "", "", ["questions", "half", "n", *(SHOWN[n].heading for n in names)], rows, words=2)
-    return [_table(s) for s in (questions, *(s for s in sheets(run) if s.id in ("written", "claims"))) if s.rows]
+    others = [replace(s, rows=[[c if isinstance(c, str) else c[0] for c in row] for row in s.rows]) for s in sheets(run) if s.id in ("written", "claims")]
+    return [_table(s) for s in (questions, *others) if s.rows]
 
 
 def changes(comparison: Comparison) -> Table:

@@ -7,21 +7,24 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.table import Table
 
-from eval import readme, report
+from eval import readme, report, runs
+from eval.__main__ import main
 from eval.comparison import compare, values
 from eval.failures import MOST, failures
 from eval.runs import Claim, Cost, Row, Run, Said
 from eval.sheets import Sheet, sheets
+from rag.errors import InputError
 from tests.conftest import clean_environment
 
 NASTY = "<script>alert(1)</script> | `x` <img src=http://x.example/a onerror=alert(2)> $5 *b* [l](http://x.example)\n</style># h & c"
@@ -173,6 +176,17 @@ def test_what_a_model_wrote_is_counted_wrong_by_hand() -> None:
     assert "written" not in {s.id for s in sheets(_run(*rows[-1:]))}
 
 
+def test_runs_of_other_code_are_shown_side_by_side(tmp_path: Path) -> None:
+    for name, code in (("a", "1"), ("b", "1"), ("c", "2")):
+        (tmp_path / name).mkdir()
+        runs.write(tmp_path / name, "run.json", {"suite": "llm", "of": {"code": code, "settings": {"model": name}}})
+        (tmp_path / name / "rows.jsonl").write_text(json.dumps(asdict(_told(name, "supported"))) + "\n", encoding="utf-8")
+    command = ["report", str(tmp_path / "a"), "--against", str(tmp_path / "b"), "--beside"]
+    refused = CliRunner().invoke(main, [*command, str(tmp_path / "c")])
+    assert isinstance(refused.exception, InputError)
+    assert "other code" in str(refused.exception)
+
+
 @pytest.mark.parametrize(("kinds", "absent"), [("", "bundled SciFact"), ("number", "SciFact"), ("contradict", "bundled"), ("number contradict", "")])
 def test_claims_that_were_not_judged_are_passed_over_without_a_word(kinds: str, absent: str) -> None:
     judged = _run(claims=[Claim(f"c{n}", "", kind, "dev", "So.", False, False, 0.5) for n, kind in enumerate(kinds.split())])
@@ -321,6 +335,8 @@ def test_the_table_is_cut_in_a_terminal() -> None:
     }
     run.rows = [replace(r, measures={**every, **r.measures}) for r in run.rows] + [_row("m", RIGHT, wanted="not_in_abstract", group="missing_detail")]
     run.rows.append(_row("marked up", RIGHT, group="[red]"))
+    # A name of any length may be cut, a figure may not.
+    run.about["of"]["settings"]["model"] = "some-model-of-some-maker"
     lines = "".join(_printed(table) for table in report.tables(run)).splitlines()
     assert "…" not in "".join(lines)
     assert any(re.match(r"missing detail +test +1 .* 0\.000 ", line) for line in lines)
