@@ -20,7 +20,9 @@ from tests import llama_server
 from tests.openai_server import OpenAIServer
 
 #: Seconds within which the server has noticed that a client hung up: it looks once a second, between two batches of a prompt.
-NOTICED_S = 30
+NOTICED_S = 60
+#: Seconds within which an answer has begun, on a machine that has much else to do.
+BEGUN_S = 240
 
 
 class LlamaServer:
@@ -73,8 +75,15 @@ class LlamaServer:
         return written
 
     def until_writing(self) -> None:
-        """Waits until an answer has begun."""
+        """Waits until an answer has begun.
+
+        Raises:
+            TimeoutError: nobody seems to have asked.
+        """
+        end = time.monotonic() + BEGUN_S
         while not self.written(self.slot()):
+            if time.monotonic() > end:
+                raise TimeoutError("The server has written nothing.")
             time.sleep(0.05)
 
     @staticmethod

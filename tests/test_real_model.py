@@ -30,8 +30,8 @@ QUESTION = "How does Dynamic Memory Compression make inference faster?"
 LONG = 2_000
 #: Questions of how many, which tempt a model to make up a number.
 COUNTED = [i for i in gold.load() if re.match(r"How (?:many|much)\b|What share\b", i.question) and not i.conversation]
-#: Few abstracts and tokens, because the model reads 100 tokens a second on a busy core.
-SMALL: dict[str, Any] = {"top_k": 3, "sources": 3, "max_tokens": 120, "retries": 0}
+#: Few abstracts and tokens, because the model reads 100 tokens a second on a busy core, and time for it where the machine has much else to do.
+SMALL: dict[str, Any] = {"top_k": 3, "sources": 3, "max_tokens": 120, "retries": 0, "timeout_s": 300}
 
 
 def _running(*, endless: bool) -> Iterator[LlamaServer]:
