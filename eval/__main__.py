@@ -50,7 +50,7 @@ def main() -> None:
     type=click.Choice(get_args(Suite)),
     default="seeds",
     show_default=True,
-    help="seeds: gold questions and labelled claims, no key needed. llm: the same through the configured model. "
+    help="seeds: gold questions and labelled claims, no key needed. llm: gold questions through the configured model. "
     "retrieval: a corpus in BEIR form. support: labelled claims alone.",
 )
 @click.option("--gold", "gold_path", type=_Path(), help="Gold questions: a JSONL file or a folder of them, instead of the bundled ones.")
@@ -61,7 +61,11 @@ def main() -> None:
 @click.option("--qrels", metavar="NAME", help="For retrieval: the file of judgements, where there are several.")
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A setting for this run, as in .env.example without ASK_; may be repeated.")
 @click.option("--workers", type=click.IntRange(1, 64), help=f"Questions asked at once; {LLM_WORKERS} with a language model, else 1.")
-@click.option("--limit", type=click.IntRange(1), help="Take only so many questions and claims, spread over all kinds; conversations are asked whole.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    help="Take only so many questions and claims, spread over all kinds; for llm so many questions, by hash. Conversations are whole.",
+)
 @click.option("--out", type=_Path(), help="Folder of the run; runs/SUITE if not given.")
 @click.option("--fresh", is_flag=True, help="Replace the run that is in that folder instead of going on with it.")
 def run(
@@ -95,9 +99,12 @@ def run(
     elif suite == "support":
         plan = replace(plan, facts=gold.spread(claims.find(claims_path), limit))
     else:
-        # The bundled claims are about the bundled abstracts.
-        facts = claims.find(claims_path) if claims_path or not (gold_path or collection) else []
-        plan = replace(plan, items=gold.sample(gold.load(gold_path or gold.FOLDER), limit), facts=gold.spread(facts, limit))
+        # The bundled claims are about the bundled abstracts, and no model has a part in the verdicts on them.
+        bundled = suite == "seeds" and not (gold_path or collection)
+        facts = claims.find(claims_path) if claims_path or bundled else []
+        # A few questions for a model are to be the same ones whatever is added beside them.
+        choose = gold.drawn if suite == "llm" else gold.sample
+        plan = replace(plan, items=choose(gold.load(gold_path or gold.FOLDER), limit), facts=gold.spread(facts, limit))
     folder = out or Path("runs") / suite
     try:
         with _progress() as track:
@@ -121,11 +128,16 @@ def compare_command(before: Path, after: Path) -> None:
 @main.command("report")
 @click.argument("folder", type=_Path())
 @click.option("--against", type=_Path(), help="Another run to show the changes from; the committed baseline if not given.")
-def report_command(folder: Path, against: Path | None) -> None:
+@click.option("--beside", type=_Path(), multiple=True, help="Another run whose written answers and claims are shown too; may be repeated.")
+def report_command(folder: Path, against: Path | None, beside: Sequence[Path]) -> None:
     """Writes the report of a run again, with the changes from another run or from the baseline."""
     this = runs.load(folder)
+    others = [runs.load(b) for b in beside]
+    for other in others:
+        if other.about["of"]["code"] != this.about["of"]["code"]:
+            raise InputError(f"{other.name} was run with other code than {this.name}.", "Run both again, or leave out --beside.")
     comparison = _compared(against, this) if against else gate.decide(gate.load(), this).comparison
-    _write(folder, this, comparison)
+    _write(folder, this, comparison, others)
     click.echo(f"Written to {folder / 'report.html'} and report.md.")
 
 
@@ -186,11 +198,11 @@ def _settings(sets: Iterable[str]) -> dict[str, object]:
     return {name.strip(): value for name, _, value in pairs}
 
 
-def _write(folder: Path, this: runs.Run, comparison: Comparison | None) -> None:
+def _write(folder: Path, this: runs.Run, comparison: Comparison | None, beside: Sequence[runs.Run] = ()) -> None:
     """The summary and both reports."""
     runs.write(folder, "summary.json", {"questions": report.summary(this.rows), "claims": claims.summary(this.claims)})
-    (folder / "report.html").write_text(report.html(this, comparison), encoding="utf-8")
-    (folder / "report.md").write_text(report.markdown(this, comparison), encoding="utf-8")
+    (folder / "report.html").write_text(report.html(this, comparison, beside), encoding="utf-8")
+    (folder / "report.md").write_text(report.markdown(this, comparison, beside), encoding="utf-8")
 
 
 def _show(folder: Path, this: runs.Run) -> None:

@@ -12,7 +12,7 @@ A file of claims is JSON lines, one claim a line:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -26,6 +26,8 @@ from rag.errors import InputError
 
 FOLDER = Path(__file__).parent / "gold" / "claims"
 FAITHFUL = "faithful"
+#: The scores that are told of a claim, by field of `eval.runs.Claim`: the check's own, and those of the baselines.
+SCORES = ("score", "words", "embeddings")
 KINDS = (FAITHFUL, "number", "entity", "negation", "direction", "citation", "general", "contradict", "not_enough")
 _FIELDS = "See eval/claims.py for the fields."
 
@@ -92,24 +94,35 @@ def scifact(folder: Path) -> list[LabelledClaim]:
     return [LabelledClaim(f"{q}-{d}", asked[q], kinds[q, d], text=texts[d]) for q, d in pairs]
 
 
-def verdicts(assistant: Assistant, claims: Sequence[LabelledClaim]) -> Iterator[Claim]:
-    """What the support check says of each claim and the text it cites, in order.
+def verdicts(assistant: Assistant, claims: Sequence[LabelledClaim], skip: Collection[str] = ()) -> Iterator[Claim]:
+    """What the support check and the baselines say of each claim, save those to skip, and the text it cites, in order.
 
     Raises:
         InputError: a claim cites a paper that is not in the collection.
     """
+    # It brings the embedder, which a report of claims should not wait for.
+    from eval.baselines import Baselines
+
     texts = {(o.file, o.position): p.text for p in assistant.papers() for o in p.origins}
     for claim in claims:
         if claim.paper and claim.paper not in texts:
             raise InputError(f"The claim {claim.id} cites {claim.paper[0]} {claim.paper[1]}, which is not in the collection.", "Ingest the papers it is about.")
+    if all(c.id in skip for c in claims):
+        return
+    told = {c.id: texts[c.paper] if c.paper else c.text or "" for c in claims}
+    baselines = Baselines(told.values())
     for claim in claims:
-        verdict = assistant.check(claim.claim, [texts[claim.paper] if claim.paper else claim.text or ""])
+        if claim.id in skip:
+            continue
+        text = told[claim.id]
+        verdict = assistant.check(claim.claim, [text])
         cited = f"{claim.paper[0]} {claim.paper[1]}" if claim.paper else ""
-        yield Claim(claim.id, cited, claim.kind, claim.split, claim.claim, claim.supported, verdict.supported, round(verdict.score, 6))
+        scores = (round(s, 6) for s in (verdict.score, baselines.words(claim.claim, text), baselines.embeddings(claim.claim, text)))
+        yield Claim(claim.id, cited, claim.kind, claim.split, claim.claim, claim.supported, verdict.supported, *scores)
 
 
 def summary(claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """One entry a kind and split, then one of all false claims: how many, the share judged rightly, and the AUC of the score.
+    """One entry a kind and split, then one of all false claims: how many, the share judged rightly, and the AUC of each score.
 
     Faithful claims are rightly accepted, others rightly marked. The AUC is how often a faithful claim of that split has a higher score than
     a false one of that kind: what the best threshold could make of the score.
@@ -122,9 +135,15 @@ def summary(claims: Sequence[Claim]) -> list[dict[str, Any]]:
             if here:
                 right = fmean(c.supported == c.wanted for c in here)
                 scored = [c for c in inside if c.wanted] + here
-                auc = decline_metrics.auroc([c.score for c in scored], [c.wanted for c in scored])
-                made.append({"kind": kind, "split": split, "n": len(here), "right": right, "auc": auc})
+                aucs = {name: _auc(scored, name) for name in SCORES}
+                made.append({"kind": kind, "split": split, "n": len(here), "right": right, "auc": aucs})
     return made
+
+
+def _auc(claims: Sequence[Claim], score: str) -> float | None:
+    """How well a score tells the faithful claims from the others; nothing where some have none."""
+    scores = [getattr(c, score) for c in claims]
+    return None if None in scores else decline_metrics.auroc(scores, [c.wanted for c in claims])
 
 
 def _claim(row: dict[str, Any]) -> LabelledClaim:

@@ -113,7 +113,7 @@ def _ask(plan: Plan, assistant: Assistant, run: Run, folder: Path, track: Track)
 def _check(plan: Plan, assistant: Assistant, run: Run, folder: Path, track: Track) -> None:
     """Has the support check judge the claims that have no verdict yet."""
     done = {c.id for c in run.claims}
-    for verdict in claims.verdicts(assistant, [f for f in plan.facts if f.id not in done]):
+    for verdict in claims.verdicts(assistant, plan.facts, skip=frozenset(done)):
         run.claim(folder, [verdict])
         done.add(verdict.id)
         track("Checking claims", len(done), len(plan.facts))

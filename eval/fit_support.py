@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from eval import claims
+from eval.baselines import Baselines
 from eval.claims import LabelledClaim
 from eval.decline_metrics import auroc
 from eval.gold import split_of
@@ -37,7 +38,6 @@ from rag.lexical import LexicalIndex
 from rag.records import Origin, Paper
 from rag.settings import Settings
 from rag.support import AFTER_FAULT, SIGNALS, examine, probability, quoted
-from rag.text import content_stems
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "rag" / "weights" / "support.json"
 #: How the ids of the fresh claims start.
@@ -181,15 +181,12 @@ def _scifact(folder: Path, model: dict[str, float], bar: float) -> None:
     """AUC of SciFact's supported claims against the contradicted ones and the others, beside overlap of words and embeddings alone."""
     found = claims.scifact(folder)
     texts = sorted({c.text or "" for c in found})
-    embedder = LocalEmbedding()
-    finder = EvidenceFinder(LexicalIndex({str(n): Paper(str(n), t, (Origin("scifact", n),)) for n, t in enumerate(texts, 1)}), embedder)
+    finder = EvidenceFinder(LexicalIndex({str(n): Paper(str(n), t, (Origin("scifact", n),)) for n, t in enumerate(texts, 1)}), LocalEmbedding())
     data = _data([(c, Paper(split_of(c.text or ""), c.text or "", ())) for c in found], finder)
-    overlap, cosine = [], []
-    vectors = {t: next(embedder.embed_papers([[plain(p.text) for p in finder.passages(t)]])).sentences for t in texts}
-    for c in found:
-        overlap.append(finder.coverage(content_stems(c.claim), content_stems(c.text or "")))
-        cosine.append(float((vectors[c.text or ""] @ embedder.query(plain(c.claim))).max()))
-    ways: dict[str, Any] = {"this": data.likely(model), "words": np.array(overlap), "embeddings": np.array(cosine)}
+    baselines = Baselines(texts)
+    ways: dict[str, Any] = {"this": data.likely(model)}
+    for name, score in (("words", baselines.words), ("embeddings", baselines.embeddings)):
+        ways[name] = np.array([score(c.claim, c.text or "") for c in found])
     for kind in ("contradict", "not_enough"):
         here = data.true | (data.kinds == kind)
         told = "  ".join(f"{name} {auroc(v[here].tolist(), data.true[here].tolist()):.3f}" for name, v in ways.items())

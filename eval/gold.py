@@ -100,6 +100,23 @@ def sample(items: Sequence[Item], most: int | None) -> list[Item]:
     return [i for i in items if (i.conversation or i.id) in kept]
 
 
+def drawn(items: Sequence[Item], most: int | None) -> list[Item]:
+    """At most so many items (all if not given), in order: those first by the hash of their id, conversations whole or not at all.
+
+    The same ones are drawn however many questions are added beside them, but for those that come before them.
+    """
+    if most is None or most >= len(items):
+        return list(items)
+    units: dict[str, list[Item]] = {}
+    for item in items:
+        units.setdefault(item.conversation or item.id, []).append(item)
+    kept: set[str] = set()
+    for name in sorted(units, key=lambda n: (hashlib.sha1(n.encode(), usedforsecurity=False).digest(), n)):
+        if len(kept) + len(units[name]) <= most:
+            kept |= {i.id for i in units[name]}
+    return [i for i in items if i.id in kept]
+
+
 def read_lines(file: Path, what: str, make: Callable[[dict[str, Any]], Record], hint: str) -> Iterator[Record]:
     """What is made of each JSON object of a file (`.gz` too), one a line.
 

@@ -32,7 +32,7 @@ def index_of(assistant: Assistant) -> dict[str, Any]:
 
 def code() -> str:
     """A digest of what makes a measurement: the modules and weights of `rag/`, and what asks and measures here."""
-    patterns = ("rag/*.py", "rag/weights/*", "eval/runner.py", "eval/*_metrics.py", "eval/claims.py", "eval/suites.py")
+    patterns = ("rag/*.py", "rag/weights/*", "eval/runner.py", "eval/*_metrics.py", "eval/claims.py", "eval/baselines.py", "eval/suites.py")
     files = sorted(p for pattern in patterns for p in PROJECT.glob(pattern))
     return digest(b"".join(p.name.encode() + p.read_bytes() for p in files))
 

@@ -6,7 +6,8 @@ Questions, abstracts and answers may hold anything; they are escaped wherever th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.table import Table
@@ -31,7 +32,7 @@ DEPTH = 10
 
 
 def tables(run: Run) -> list[Table]:
-    """The summary for a terminal of 110 columns: questions, then labelled claims."""
+    """The summary for a terminal of 110 columns: questions, then what a model wrote, then labelled claims."""
     found = [e for e in summary(run.rows) if e["split"] != "both"]
     answered = any("declined" in e["measures"] for e in found)
     names = [n for n in SHOWN if any(n in e["measures"] for e in found) and not (answered and n in _WIDE)]
@@ -40,7 +41,8 @@ def tables(run: Run) -> list[Table]:
         for e in found
     ]
     questions = Sheet("", "", "", ["questions", "half", "n", *(SHOWN[n].heading for n in names)], rows, words=2)
-    return [_table(s) for s in (questions, *(s for s in sheets(run) if s.id == "claims")) if s.rows]
+    others = [replace(s, rows=[[c if isinstance(c, str) else c[0] for c in row] for row in s.rows]) for s in sheets(run) if s.id in ("written", "claims")]
+    return [_table(s) for s in (questions, *others) if s.rows]
 
 
 def changes(comparison: Comparison) -> Table:
@@ -58,20 +60,20 @@ def _table(sheet: Sheet) -> Table:
     return made
 
 
-def html(run: Run, comparison: Comparison | None = None) -> str:
+def html(run: Run, comparison: Comparison | None = None, beside: Sequence[Run] = ()) -> str:
     """The report as one HTML file that loads nothing."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     page = environment.get_template("report.html.j2")
-    return page.render(name=run.name, intro=_intro(run), sheets=sheets(run, comparison), plots=_plots(run), failures=failures(run))
+    return page.render(name=run.name, intro=_intro(run), sheets=sheets(run, comparison, beside), plots=_plots(run), failures=failures(run))
 
 
-def markdown(run: Run, comparison: Comparison | None = None) -> str:
+def markdown(run: Run, comparison: Comparison | None = None, beside: Sequence[Run] = ()) -> str:
     """The report as Markdown, without the plots."""
     lines = [f"# {_literal(run.name)}", "", _literal(_intro(run))]
-    for sheet in sheets(run, comparison):
-        lines += ["", f"## {sheet.title}", "", *([_literal(sheet.note), ""] if sheet.note else [])]
+    for sheet in sheets(run, comparison, beside):
+        lines += ["", f"## {_literal(sheet.title)}", "", *([_literal(sheet.note), ""] if sheet.note else [])]
         lines += [*(f"- {_literal(what)}: {_literal('; '.join(listed))}" for what, listed in sheet.folds), *([""] if sheet.folds else [])]
         lines += [_row(sheet.headings), "|" + " --- |" * sheet.words + " ---: |" * (len(sheet.headings) - sheet.words), *map(_row, sheet.rows)]
     for way in failures(run):

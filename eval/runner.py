@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from eval import citation_metrics, retrieval_metrics
 from eval.gold import Item
-from eval.runs import Cost, Row
+from eval.runs import Cost, Row, Said
 from rag.assistant import Assistant
 from rag.errors import InputError
-from rag.records import Answer, Turn
+from rag.records import Answer, Delta, Turn
 
 #: Ranks that retrieval is looked at to.
 DEPTH = 10
@@ -81,17 +81,27 @@ def units(items: Sequence[Item]) -> list[list[Item]]:
 def _ask(assistant: Assistant, item: Item, history: list[Turn], gold: Sequence[str], same: Mapping[str, str]) -> tuple[Row, Cost]:
     """Asks one question and adds it to the history."""
     begun = time.perf_counter()
-    answer = assistant.ask(item.question, history=history)
+    *before, answer = assistant.stream(item.question, history=history)
     milliseconds = (time.perf_counter() - begun) * 1000
+    assert isinstance(answer, Answer), "an answer comes last"
+    written = "".join(e.text for e in before if isinstance(e, Delta))
     history.append(assistant.turn(answer))
     ranked = [same.get(h.paper.id, h.paper.id) for h in assistant.search(answer.standalone_question, DEPTH)]
     used = answer.usage
     cost = Cost(item.id, round(milliseconds, 2), used.prompt_tokens if used else None, used.completion_tokens if used else None)
     cited = list(dict.fromkeys(same.get(s.paper.id, s.paper.id) for s in answer.sources))
-    return row(item, answer, gold, ranked, cited, lambda claim, texts: assistant.check(claim, texts).supported), cost
+    return row(item, answer, gold, ranked, cited, lambda claim, texts: assistant.check(claim, texts).supported, written), cost
 
 
-def row(item: Item, answer: Answer, gold: Sequence[str], ranked: Sequence[str], cited: Sequence[str], supports: Callable[[str, Sequence[str]], bool]) -> Row:
+def row(
+    item: Item,
+    answer: Answer,
+    gold: Sequence[str],
+    ranked: Sequence[str],
+    cited: Sequence[str],
+    supports: Callable[[str, Sequence[str]], bool],
+    written: str = "",
+) -> Row:
     """One question with its measures. Ranking is measured wherever a paper is right; the answer where there is one.
 
     Args:
@@ -99,6 +109,7 @@ def row(item: Item, answer: Answer, gold: Sequence[str], ranked: Sequence[str], 
         ranked: ids of the papers found, best first.
         cited: ids of the papers that the answer cites.
         supports: the support check.
+        written: what a language model wrote, before it was checked.
     """
     measures: dict[str, float | None] = {}
     if gold:
@@ -138,4 +149,8 @@ def row(item: Item, answer: Answer, gold: Sequence[str], ranked: Sequence[str], 
         ranked=tuple(ranked),
         cited=tuple(cited),
         measures={name: None if value is None else round(value, 6) for name, value in measures.items()},
+        mode=answer.mode,
+        written=written,
+        sentences=tuple(Said(s.text, s.citations, s.support, s.reason) for s in answer.sentences),
+        repaired=answer.repairs.corrected + answer.repairs.added + answer.repairs.taken,
     )

@@ -25,10 +25,21 @@ FILES = ("run.json", "rows.jsonl", "claims.jsonl", "costs.jsonl", "summary.json"
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence of an answer with the numbers that it cites, the verdict on it, and the reason of that."""
+
+    text: str
+    citations: tuple[int, ...]
+    support: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One question with what came back and what is measured of it; a measure is None where it does not apply.
 
-    `papers` and `gold` are the right papers, as "file position" and by id; `ranked` is what retrieval found, best first.
+    `papers` and `gold` are the right papers, as "file position" and by id; `ranked` is what retrieval found, best first. `written` is what a
+    language model wrote, before the check: the answer shown in its place is made of quotes where `mode` is extractive.
     """
 
     id: str
@@ -49,13 +60,18 @@ class Row:
     ranked: tuple[str, ...]
     cited: tuple[str, ...]
     measures: Mapping[str, FiniteFloat | None]
+    mode: str = "extractive"
+    written: str = ""
+    sentences: tuple[Said, ...] = ()
+    repaired: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One labelled claim with the verdict of the support check. `kind` says in what way a false one is false.
 
-    `paper` is the one it cites, as "file position", or nothing where its text came with it.
+    `paper` is the one it cites, as "file position", or nothing where its text came with it. `words` and `embeddings` are the scores of two
+    baselines (`eval.baselines`).
     """
 
     id: str
@@ -66,6 +82,8 @@ class Claim:
     wanted: bool
     supported: bool
     score: FiniteFloat
+    words: FiniteFloat | None = None
+    embeddings: FiniteFloat | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -19,6 +19,8 @@ TUNED = (
     "Of the bundled questions, test is what to believe: the program's numbers were tuned on dev, but for the weights that decline, which were fitted on "
     "both halves (`python -m eval.fit_answerable` reports these by cross-validation)."
 )
+#: Labelled claims by a kind that only they have, and how to have them judged.
+_CLAIMS = (("number", "the bundled claims", ""), ("contradict", "SciFact's claims", " --claims FOLDER"))
 #: A change stands out below this p.
 NOTABLE = 0.05
 
@@ -42,8 +44,8 @@ class Sheet:
     folds: Sequence[tuple[str, Sequence[str]]] = ()
 
 
-def sheets(run: Run, comparison: Comparison | None = None) -> list[Sheet]:
-    """The tables, in order; those that would be empty are left out."""
+def sheets(run: Run, comparison: Comparison | None = None, beside: Sequence[Run] = ()) -> list[Sheet]:
+    """The tables, in order; those that would be empty are left out. Of the runs beside it, what a model wrote and the claims are shown."""
     found = summary(run.rows)
     kinds = entries([r for r in answers(run.rows) if r.wanted == "answered"], lambda r: r.kind)
     made = (
@@ -53,7 +55,8 @@ def sheets(run: Run, comparison: Comparison | None = None) -> list[Sheet]:
         _groups("kinds", "By kind of question", [e for e in kinds if e["split"] == "both"]),
         _declining(found),
         _confidence(run.rows),
-        _claims(run),
+        _written(run, beside),
+        *(_claims(r, n) for n, r in enumerate((run, *beside))),
         _costs(run),
         _papers(run),
         _provenance(run.about),
@@ -152,17 +155,60 @@ def _confidence(rows: Sequence[Row]) -> Sheet:
     return Sheet("confidence", "Confidence", note, ["half", "n", "refusal precision", "refusal recall", "ECE", "AUROC", "AURC"], lines)
 
 
-def _claims(run: Run) -> Sheet:
-    """Labelled claims by the way in which they are false."""
+def _written(run: Run, beside: Sequence[Run]) -> Sheet:
+    """What a language model wrote and what the check made of it, a run a line; the marked sentences and replaced answers of this run in full."""
+    rows: list[list[Cell]] = []
+    for one in (run, *beside):
+        asked = [r for r in one.rows if r.written]
+        if not asked:
+            continue
+        shown = [r for r in asked if r.mode == "llm" and r.outcome == "answered"]
+        verdicts = Counter(s.support for r in shown for s in r.sentences)
+        counts = (
+            len(asked),
+            sum(r.mode != "llm" for r in asked),
+            sum(r.mode == "llm" for r in asked) - len(shown),
+            verdicts.total(),
+            *(verdicts[v] for v in ("supported", "unsupported", "uncited")),
+            sum(r.repaired for r in shown),
+        )
+        means = ([(v, r) for r in shown if (v := r.measures.get(name)) is not None] for name in ("citation_precision", "citation_recall"))
+        settings = one.about.get("of", {}).get("settings", {})
+        rows.append([(one.name, str(settings.get("model", ""))), *map(str, counts), *(_cell(estimate(m) if m else None) for m in means)])
+    marked = [(s, f"{r.id}: {s.text} ({s.reason})") for r in run.rows if r.written and r.mode == "llm" for s in r.sentences if s.support != "supported"]
+    replaced = [f"{r.id}: {r.written}" for r in run.rows if r.written and r.mode != "llm"]
+    lists = (
+        ("sentences marked: the cited abstract does not support them", [line for s, line in marked if s.support == "unsupported"]),
+        ("sentences marked: they cite nothing, and no abstract supports them", [line for s, line in marked if s.support == "uncited"]),
+        ("answers replaced by quotes", replaced),
+    )
+    note = (
+        "Answers of which nothing is supported are replaced by quotes, and their sentences are not counted. Repaired are citations that were corrected, "
+        "added or taken away. ALCE P and R are the precision and recall of the citations as shown, by the same check."
+    )
+    held = {c.kind for one in (run, *beside) for c in one.claims}
+    absent = [f"{what} (`python -m eval run --suite support{option}`)" for kind, what, option in _CLAIMS if kind not in held]
+    note += f" Not among these runs: {', '.join(absent)}; then `report --beside`." if absent else ""
+    headings = ["run", "asked", "replaced", "declined", "sentences", "supported", "unsupported", "uncited", "repaired", "ALCE P", "ALCE R"]
+    return Sheet("written", "What the model wrote", note, headings, rows, folds=[(f"{len(lines)} {what}", lines) for what, lines in lists if lines])
+
+
+def _claims(run: Run, place: int) -> Sheet:
+    """Labelled claims by the way in which they are false; `place` is 0 for the run itself, and counts those beside it."""
     by = {(e["kind"], e["split"]): e for e in claims.summary(run.claims)}
     rows: list[list[Cell]] = []
     for kind in dict.fromkeys(kind for kind, _ in by):
         here = [c for c in run.claims if c.kind == kind or (kind == "false" and not c.wanted)]
         accepted = sum(c.supported for c in here)
         halves = [_figure(by[kind, split]["right"] if (kind, split) in by else None) for split in SPLITS]
-        rows.append([kind.replace("_", " "), *map(str, (len(here), accepted, len(here) - accepted)), *halves, _figure(by[kind, "both"]["auc"])])
-    note = "Faithful claims are rightly accepted, all others rightly marked. AUC is how well the score could tell the false from the faithful."
-    return Sheet("claims", "Support check", note, ["claims", "n", "accepted", "marked", "right, dev", "right, test", "right, both", "AUC"], rows)
+        aucs = (_figure(by[kind, "both"]["auc"][name]) for name in claims.SCORES)
+        rows.append([kind.replace("_", " "), *map(str, (len(here), accepted, len(here) - accepted)), *halves, *aucs])
+    note = (
+        "Faithful claims are rightly accepted, all others rightly marked. AUC is how well the score could tell the false from the faithful; beside it that of "
+        "two baselines, the share of the claim's words that are in the text, by rarity, and the cosine of the claim to its nearest sentence."
+    )
+    headings = ["claims", "n", "accepted", "marked", "right, dev", "right, test", "right, both", "AUC", "words alone", "embeddings alone"]
+    return Sheet(f"claims-{place}" if place else "claims", f"Support check: {run.name}" if place else "Support check", note, headings, rows)
 
 
 def _costs(run: Run) -> Sheet:

@@ -19,6 +19,7 @@ from eval import citation_metrics, experiment, gold, retrieval_metrics, runner, 
 from eval.__main__ import main
 from rag.assistant import Assistant
 from rag.errors import InputError, UsageError
+from rag.prompts import CANNOT_ANSWER
 from rag.records import Answer, Sentence, Source
 from rag.settings import Settings
 from tests.conftest import clean_environment, make_paper
@@ -224,6 +225,35 @@ def test_a_sample_leaves_a_kind_out_or_tears_a_conversation_apart() -> None:
     assert gold.sample(ITEMS, None) == gold.sample(ITEMS, 10_000) == ITEMS
     later = [replace(ITEM, id=f"{c}{n}", conversation=c, turn=n) for c in "ab" for n in (2, 3)]
     assert gold.sample(later, 1) == later[:2], "a conversation whose first turn is missing"
+
+
+def test_another_question_changes_which_are_drawn_or_a_conversation_is_torn_apart() -> None:
+    drawn = gold.drawn(ITEMS, 30)
+    assert len(drawn) == 30
+    assert drawn == [i for i in ITEMS if i in drawn], "another order"
+    assert {i.outcome for i in drawn} == {"answered", "not_in_abstract", "no_paper"}
+    for name in {i.conversation for i in drawn if i.conversation}:
+        assert [i for i in drawn if i.conversation == name] == [i for i in ITEMS if i.conversation == name]
+    fewer = [i for n, i in enumerate(ITEMS) if n % 7 or i in drawn]
+    assert gold.drawn(fewer, 30) == gold.drawn(fewer[::-1], 30)[::-1] == drawn
+    assert gold.drawn(ITEMS, None) == gold.drawn(ITEMS, 10_000) == ITEMS
+
+
+def test_what_the_model_wrote_is_lost_or_its_repairs_are_not_counted(server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("ASK_MODEL", "test-model")
+    asked = next(i for i in ITEMS if i.id == "iclr-000-19-a")
+    said = asked.evidence[0].rstrip(".")
+    server.script(*(Reply(pieces=(text,)) for text in (f"{said}. Bananas ripen in cellars [1].", "Bananas ripen in cellars [1].", CANNOT_ANSWER)))
+    several = [replace(asked, id=f"{asked.id} {n}") for n in range(3)]
+    run = experiment.carry_out(experiment.Plan("llm", {"mode": "llm"}, several, workers=1), tmp_path / "run", lambda name, done, total: None)
+    kept, replaced, declined = runs.load(tmp_path / "run").rows
+    assert run.rows == [kept, replaced, declined]
+    assert kept.written == f"{said}. Bananas ripen in cellars [1]."
+    assert [(s.support, bool(s.citations), bool(s.reason)) for s in kept.sentences] == [("supported", True, False), ("unsupported", True, True)]
+    assert (kept.mode, kept.repaired) == ("llm", 1), "the number that the first sentence lacked"
+    assert (replaced.mode, replaced.written, replaced.repaired) == ("extractive", "Bananas ripen in cellars [1].", 0)
+    assert (declined.mode, declined.outcome) == ("llm", "not_in_abstract")
 
 
 def test_gold_about_papers_that_are_not_here_gives_a_number(assistant: Assistant) -> None:

@@ -37,6 +37,12 @@ def test_ci_runs_other_commands_than_the_readme() -> None:
     assert "make check" in script
 
 
+def test_ci_passes_over_the_tests_against_a_real_model() -> None:
+    script = (Path(README).parent / ".ci" / "run").read_text(encoding="utf-8")
+    assert "export REAL_MODEL=required" in script
+    assert script.index("make eval-llm") < script.index("make test"), "it installs the model"
+
+
 def test_the_python_example_of_the_readme_fails(seeded_home: Path, monkeypatch: object) -> None:
     example = re.search(r"```python\n(.*?)```", TEXT, re.DOTALL)
     assert example

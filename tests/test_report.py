@@ -7,21 +7,24 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.table import Table
 
-from eval import readme, report
+from eval import readme, report, runs
+from eval.__main__ import main
 from eval.comparison import compare, values
 from eval.failures import MOST, failures
-from eval.runs import Claim, Cost, Row, Run
+from eval.runs import Claim, Cost, Row, Run, Said
 from eval.sheets import Sheet, sheets
+from rag.errors import InputError
 from tests.conftest import clean_environment
 
 NASTY = "<script>alert(1)</script> | `x` <img src=http://x.example/a onerror=alert(2)> $5 *b* [l](http://x.example)\n</style># h & c"
@@ -51,8 +54,20 @@ def _whole() -> Run:
     """A run with something to see in every part of the report, and a nasty text wherever one of others can stand."""
     rows = [
         *(_row(f"r{n}", RIGHT, 0.5 + n / 20, split="dev" if n % 2 else "test") for n in range(8)),
-        _row("wrong", WRONG_PAPER, 0.95, split="dev", gold=("q", "z"), papers=("a.txt 10", "b.txt 1")),
-        _row(NASTY, HEDGED, 0.4, question=NASTY, standalone_question=NASTY + "?", answer=NASTY, notices=(NASTY,), expected=(NASTY,)),
+        _row("wrong", WRONG_PAPER, 0.95, split="dev", gold=("q", "z"), papers=("a.txt 10", "b.txt 1"), written=NASTY),
+        _row(
+            NASTY,
+            HEDGED,
+            0.4,
+            question=NASTY,
+            standalone_question=NASTY + "?",
+            answer=NASTY,
+            notices=(NASTY,),
+            expected=(NASTY,),
+            mode="llm",
+            written=NASTY,
+            sentences=(Said(NASTY, (1,), "unsupported", NASTY),),
+        ),
         _row("shy", DECLINED, 0.1),
         _row("lay1", DECLINED, 0.2, group="lay"),
         *(_row(f"n{n}", DECLINED if n else RIGHT, 0.05 + n / 9, "no_paper", "off_topic", split="dev" if n % 2 else "test") for n in range(4)),
@@ -127,6 +142,68 @@ def test_declines_are_counted_wrong_by_hand() -> None:
     assert line[:2] == ["both", "5"]
     assert [cell[0] for cell in line[2:4]] == ["0.500", "0.500"], "one of two declines was due, and one of two due was made"
     assert line[4:] == ["0.400", "0.667", "0.389"]
+
+
+def _told(name: str, *verdicts: str, **known: Any) -> Row:
+    """An answer that a model wrote, a sentence for each verdict."""
+    said = tuple(Said(f"{name} {n}.", (1,) * (v != "uncited"), v, f"reason {n}" if v != "supported" else "") for n, v in enumerate(verdicts))
+    return _row(name, RIGHT, **{"mode": "llm", "written": f"All of {name}.", "sentences": said, **known})
+
+
+def test_what_a_model_wrote_is_counted_wrong_by_hand() -> None:
+    rows = [
+        _told("a", "supported", "unsupported", "uncited", repaired=2, measures={"declined": 0.0, "citation_precision": 0.5, "citation_recall": 0.25}),
+        _told("b", "supported", measures={"declined": 0.0, "citation_precision": 1.0, "citation_recall": 1.0}),
+        _told("c", "supported", "supported", mode="extractive", repaired=1, measures={"citation_precision": 1.0}),
+        replace(_told("d", measures={"citation_precision": None}), outcome="not_in_abstract"),
+        _told("e", written="", mode="extractive", sentences=(Said("A quote.", (1,), "supported", ""),)),
+    ]
+    settings = {"of": {"settings": {"model": "tiny"}, "index": {}}}
+    scripted = replace(_run(_told("s", "supported"), about=settings), name="scripted")
+    run = _run(*rows, about=settings)
+    sheet = next(s for s in sheets(run, None, [scripted, _run(_row("quoted", RIGHT))]) if s.id == "written")
+    assert [line[0] for line in sheet.rows] == [("mine", "tiny"), ("scripted", "tiny")], "a run in which no model wrote anything"
+    assert sheet.rows[0][1:9] == ["4", "1", "1", "4", "2", "1", "1", "2"]
+    assert [cell if isinstance(cell, str) else cell[0] for cell in sheet.rows[0][9:]] == ["0.750", "0.625"]
+    assert [(what.split()[0], lines) for what, lines in sheet.folds] == [
+        ("1", ["a: a 1. (reason 1)"]),
+        ("1", ["a: a 2. (reason 2)"]),
+        ("1", ["c: All of c."]),
+    ]
+    for text in (report.html(run, None, [scripted]), report.markdown(run, None, [scripted])):
+        assert "What the model wrote" in text
+        assert "a 2. (reason 2)" in text
+    assert "written" not in {s.id for s in sheets(_run(*rows[-1:]))}
+
+
+def test_runs_of_other_code_are_shown_side_by_side(tmp_path: Path) -> None:
+    for name, code in (("a", "1"), ("b", "1"), ("c", "2")):
+        (tmp_path / name).mkdir()
+        runs.write(tmp_path / name, "run.json", {"suite": "llm", "of": {"code": code, "settings": {"model": name}}})
+        (tmp_path / name / "rows.jsonl").write_text(json.dumps(asdict(_told(name, "supported"))) + "\n", encoding="utf-8")
+    command = ["report", str(tmp_path / "a"), "--against", str(tmp_path / "b"), "--beside"]
+    refused = CliRunner().invoke(main, [*command, str(tmp_path / "c")])
+    assert isinstance(refused.exception, InputError)
+    assert "other code" in str(refused.exception)
+
+
+@pytest.mark.parametrize(("kinds", "absent"), [("", "bundled SciFact"), ("number", "SciFact"), ("contradict", "bundled"), ("number contradict", "")])
+def test_claims_that_were_not_judged_are_passed_over_without_a_word(kinds: str, absent: str) -> None:
+    judged = _run(claims=[Claim(f"c{n}", "", kind, "dev", "So.", False, False, 0.5) for n, kind in enumerate(kinds.split())])
+    note = next(s for s in sheets(_run(_told("a", "supported")), None, [judged]) if s.id == "written").note
+    assert [word for word in ("bundled", "SciFact") if word in note] == absent.split()
+    assert ("report --beside" in note) == bool(absent)
+
+
+def test_the_baselines_of_the_check_or_the_claims_of_another_run_are_not_shown() -> None:
+    scored = [("faithful", 0.9, 0.5, 0.1), ("number", 0.1, 0.5, 0.9), ("faithful", 0.8, 0.4, 0.7)]
+    judged = [Claim(f"c{n}", "p 1", k, "dev", "So.", k == "faithful", s > 0.5, s, w, e) for n, (k, s, w, e) in enumerate(scored)]
+    other = replace(_run(claims=[replace(c, words=None) for c in judged]), name="scifact")
+    shown = [s for s in sheets(_run(claims=judged), None, [other]) if s.id.startswith("claims")]
+    assert [(s.id, s.title) for s in shown] == [("claims", "Support check"), ("claims-1", "Support check: scifact")]
+    assert [line[0] for line in shown[0].rows] == ["faithful", "number", "false"]
+    assert shown[0].rows[-1][-3:] == ["1.000", "0.250", "0.000"]
+    assert shown[1].rows[-1][-3:] == ["1.000", "", "0.000"], "an old run has no score of a baseline"
 
 
 def test_a_paper_that_was_missed_is_not_named() -> None:
@@ -258,6 +335,8 @@ def test_the_table_is_cut_in_a_terminal() -> None:
     }
     run.rows = [replace(r, measures={**every, **r.measures}) for r in run.rows] + [_row("m", RIGHT, wanted="not_in_abstract", group="missing_detail")]
     run.rows.append(_row("marked up", RIGHT, group="[red]"))
+    # A name of any length may be cut, a figure may not.
+    run.about["of"]["settings"]["model"] = "some-model-of-some-maker"
     lines = "".join(_printed(table) for table in report.tables(run)).splitlines()
     assert "…" not in "".join(lines)
     assert any(re.match(r"missing detail +test +1 .* 0\.000 ", line) for line in lines)

@@ -331,7 +331,7 @@ def test_the_summary_of_claims_differs_from_a_count_by_hand() -> None:
         _verdict("4", "number", True, 0.9),
         _verdict("5", "negation", True, 0.95, "test"),
     ]
-    told = {(e["kind"], e["split"]): (e["n"], e["right"], e["auc"]) for e in claims.summary(made)}
+    told = {(e["kind"], e["split"]): (e["n"], e["right"], e["auc"]["score"]) for e in claims.summary(made)}
     assert told[("faithful", "both")] == (2, 0.5, None)
     assert told[("faithful", "test")] == (1, 0.0, None)
     assert told[("number", "dev")] == (2, 0.5, 0.75), "a tie counts half"
