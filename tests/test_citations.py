@@ -131,6 +131,13 @@ def test_a_sentence_about_one_paper_is_cited_to_another(assistant: Assistant, te
     assert not checked.repairs.corrected, why
 
 
+def test_what_is_said_of_a_named_paper_is_cited_to_one_that_does_not_name_it(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(citations, "judge", lambda claim, text, *_: Supported(text == LESS, float(text == LESS), ""))
+    for subject, added in (("Dynamic memory compression", 0), ("This method", 0), ("LESS", 1), ("A recurrence", 1)):
+        checked = check(parse(f"{subject} integrates a constant sized cache with eviction-based methods."), TITLED, assistant.finder)
+        assert checked.repairs.added == added, subject
+
+
 RESOLVED = [
     (f"DMC retrofits Llama 2 into DMC Transformers [2]. It gives {ELSEWHERE}.", "a pronoun, to the paper before it"),
     (f"DMC retrofits Llama 2 into DMC Transformers [2]. It gives {ELSEWHERE}. This method adds no extra parameters.", "from sentence to sentence"),
