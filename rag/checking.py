@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
-from rag.citations import Finding, examine
+from rag.citations import Finding, Kept, in_turn
 from rag.evidence import EvidenceFinder
 from rag.markers import Claim, parse, settled
 from rag.records import Hit
-from rag.unclaimed import declines
 
 #: A sentence may have ended and the next begun. Looking costs some milliseconds, so not every piece is worth a look.
 _MAY_HAVE_ENDED = re.compile(r"[.!?…:][\"”')\]\s\d]*\s\S|[。！？]|\n")
@@ -36,8 +35,9 @@ class Checking:
 
     def __init__(self, hits: Sequence[Hit], finder: EvidenceFinder) -> None:
         self._hits, self._finder = hits, finder
-        self._found: dict[Claim, Finding] = {}
-        self._order: list[Claim] = []
+        self._kept: Kept = {}
+        self._claims: list[Claim] = []
+        self._found: list[Finding] = []
         self._given_out = 0
         self._text, self._looked = "", 0
         self._closed = False
@@ -61,14 +61,15 @@ class Checking:
 
     def ready(self) -> list[Finding]:
         """What has been found since the last call, in the order of the answer. Never waits."""
-        new = self._order[self._given_out :]
+        new = self._found[self._given_out :]
         self._given_out += len(new)
-        return [self._found[c] for c in new]
+        return new
 
     def finish(self, text: str) -> list[tuple[Claim, Finding | None]]:
         """The claims of the whole answer with what was found; nothing is found for a sentence that declines."""
         self._step.result()
-        return [(c, None if declines(c.text) else self._found.get(c) or examine(c, self._hits, self._finder)) for c in parse(text)]
+        claims = parse(text)
+        return list(zip(claims, in_turn(claims, self._hits, self._finder, self._kept), strict=True))
 
     def _read(self) -> None:
         for hit in self._hits:
@@ -77,12 +78,14 @@ class Checking:
             self._finder.passages(hit.paper.text)
 
     def _look(self) -> None:
-        claims = [c for c in settled(self._text) if not declines(c.text)]
-        if claims[: len(self._order)] != self._order:
+        claims = settled(self._text)
+        if claims[: len(self._claims)] != self._claims:
             return  # what has come since makes other sentences of it; the end will tell
-        for claim in claims[len(self._order) :]:
+        known = len(self._claims)
+        for n, finding in enumerate(in_turn(claims, self._hits, self._finder, self._kept)):
+            if n >= known:
+                self._claims.append(claims[n])
+                if finding is not None:
+                    self._found.append(finding)
             if self._closed:
                 return
-            if claim not in self._found:
-                self._found[claim] = examine(claim, self._hits, self._finder)
-            self._order.append(claim)

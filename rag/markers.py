@@ -34,7 +34,7 @@ _FORMS = (
     (re.compile(r"(\*\*|__|\*|_)(\s*\[[^\]]{1,40}\]\s*)\1"), r"\2"),
     (re.compile(rf"\({_WORD}\s*:?\s*[#\[]?(\d{{1,3}}(?:\s*(?:[,;&–-]|and)\s*\d{{1,3}})*)\]?\)", re.IGNORECASE), r"[\1]"),
     (re.compile(r"\(\s*((?:\[\d{1,3}\][\s,;]*)+)\)"), r"\1"),
-    (re.compile(r"\[(\d{1,3})\]\s*[–—-]\s*\[(\d{1,3})\]"), r"[\1-\2]"),
+    (re.compile(r"\[(\d{1,3})\]\s*(?:[–—-]|\bto\b)\s*\[(\d{1,3})\]"), r"[\1-\2]"),
     # An interval is no citation.
     (re.compile(r"\b(in|from|within|range|interval|over|∈)\s*\[(-?\d+)\s*,\s*(-?\d+)\]", re.IGNORECASE), r"\1 ⟦\2, \3⟧"),
     (re.compile(r"\[0\s*,\s*(\d+)\]"), r"⟦0, \1⟧"),
@@ -50,7 +50,8 @@ _SUBJECT = re.compile(
     r"(?=(?:shows?|proposes?|introduces?|presents?|reports?|finds?|describes?|argues?|uses?|achieves?|demonstrates?|states?|says?|study|studies|develops?)\b)"
 )
 _POINTING = re.compile(
-    r"[,;]?\s*\b(?:(?:as\s+)?(?:shown|reported|described|stated|noted|discussed|mentioned)\s+(?:in|by)|according to|see(?:\s+also)?|cf\.?|sources?:|refs?\.?:?)"
+    r"[,;]?\s*\b(?:(?:(?:as|(?:which|that)\s+(?:is|are|was|were))\s+)?(?:shown|reported|described|stated|noted|discussed|mentioned)\s+(?:in|by)"
+    r"|according to|see(?:\s+also)?|cf\.?|sources?:|refs?\.?:?)"
     rf"\s*((?:{_CHAR}\s*)+),?",
     re.IGNORECASE,
 )
@@ -70,6 +71,8 @@ _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?$")
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s.*|(\*\*|__)(?:(?!\1).)+(?<![.!?])\1:?)\s*$")
 #: The end of a text that is being written may be the first half of a marker, of a quotation or of a word.
 _OPEN = re.compile(r"(?:[\[【〔［(<][^\]】〕］)>\n]{0,40}|`[^`\n]{0,40}|\*\*?\s*|\S*)$")
+#: A sentence ends in a stop, or in a marker, with what may follow these; after a figure it may be a decimal point.
+_ENDED = re.compile(r"(?:(?<!\d)\.|[!?…。！？]|[\]】〕］])[\"”’'»)*_`\s\]】〕］.]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,15 @@ def settled(text: str) -> list[Claim]:
     if _ROUND.search(text) and not _MARKER.search(text):
         return []
     return parse(text)[:-1]
+
+
+def without_cut(text: str) -> str:
+    """The text of an answer that stopped in the middle without the sentence that it stopped in; all of it where that one is whole."""
+    head, line = text[: text.rfind("\n") + 1], text[text.rfind("\n") + 1 :]
+    if _ENDED.search(line) or not line.strip():
+        return text
+    spans = sentence_spans(line)
+    return head + line[: spans[-1][0]] if spans else head
 
 
 def _marked(text: str) -> str:

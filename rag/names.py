@@ -25,25 +25,29 @@ def named_papers(question: str, papers: Iterable[Paper]) -> list[Paper]:
     Compression") is its paper's. Of the gold questions this finds two papers
     for 7 of the 11 comparisons and for one other, which asks of both.
     """
+    return list({paper.id: paper for _, paper in named_in(question, papers)}.values())
+
+
+def named_in(question: str, papers: Iterable[Paper]) -> list[tuple[str, Paper]]:
+    """As `named_papers`, each paper with the name it is named by; a paper named in two ways is there twice."""
     known = list(papers)
     asked = plain(question)
-    found: list[tuple[int, Paper]] = []
+    found: list[tuple[int, str, Paper]] = []
     for name in (n for n in names_in(asked) if not _PLURAL.fullmatch(n)):
-        holders = [(p, text) for p in known if name in p.text and _holds(text := plain(p.text), name)]
+        holders = [(p, text) for p in known if name in p.text and holds(text := plain(p.text), name)]
         owner = (
-            _only(p for p in known if name in (title := _title(p.title)) and _holds(title, name))
+            _only(p for p in known if name in (title := _title(p.title)) and holds(title, name))
             or _only(p for p, text in holders if re.search(rf"\b(?:introduc|propos|present)\w*\b[^.]{{0,120}}(?<!\w){re.escape(name)}(?!\w)", text))
             or _only(p for p, _ in holders)
         )
         if owner:
-            found.append((asked.index(name), owner))
+            found.append((asked.index(name), name, owner))
     folded = asked.casefold()
     for paper in known:
         head = _head(paper.title)
         if head and head in folded:
-            found.append((folded.index(head), paper))
-    ordered = sorted(found, key=lambda at: (at[0], at[1].id))
-    return list({paper.id: paper for _, paper in ordered}.values())
+            found.append((folded.index(head), head, paper))
+    return [(name, paper) for _, name, paper in sorted(found, key=lambda at: (at[0], at[2].id))]
 
 
 @lru_cache(maxsize=KEPT)
@@ -64,6 +68,6 @@ def _only(papers: Iterable[Paper]) -> Paper | None:
     return first[0] if len(first) == 1 else None
 
 
-def _holds(text: str, name: str) -> bool:
-    """Whether a name stands in a text as a word of its own."""
-    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None
+def holds(text: str, name: str) -> bool:
+    """Whether a name stands in a text as a word of its own; a title's head in any case."""
+    return (name == name.casefold() and name in text.casefold()) or re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None

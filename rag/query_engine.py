@@ -25,6 +25,7 @@ from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.finding import Found, Search
 from rag.llm import ChatModel
+from rag.markers import without_cut
 from rag.markup import plain
 from rag.reading import Reading, read
 from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Repairs, Sentence, Source, Usage, Verified
@@ -164,7 +165,10 @@ class AbstractsQueryEngine(BaseQueryEngine):
             text, run.usage = stream.text, stream.usage
             run.notices += stream.notices
             if stream.truncated:
-                run.notices.append("The language model stopped at its length limit; the last sentence may be cut (ASK_MAX_TOKENS).")
+                whole = without_cut(text)
+                what = "what it broke off in is left out" if whole != text else "more may have followed"
+                run.notices.append(f"The language model stopped at its length limit; {what} (ASK_MAX_TOKENS).")
+                text = whole
             run.clock("write")
             yield Progress("Checking")
             claims = checking.finish(text)

@@ -164,8 +164,8 @@ class Repairs:
     """What checking changed of a written answer, counted.
 
     Sentences whose citation was `corrected`, that got one (`added`), lost one of several (`taken`), are shown but `marked`, could not be compared with
-    abstracts in another language (`uncompared`), were `removed` (ASK_STRICT), or were `replaced` by quotes because none had support; and numbers and
-    addresses `set_aside` because they name nothing that was given.
+    abstracts in another language (`uncompared`), had been said before and are shown once (`repeated`), were `removed` (ASK_STRICT), or were `replaced`
+    by quotes because none had support; and numbers and addresses `set_aside` because they name nothing that was given.
     """
 
     corrected: int = 0
@@ -173,6 +173,7 @@ class Repairs:
     taken: int = 0
     marked: int = 0
     uncompared: int = 0
+    repeated: int = 0
     removed: int = 0
     replaced: int = 0
     set_aside: int = 0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rag import checking
+from rag import citations
 from rag.assistant import Assistant
 from rag.checking import Checking
-from rag.citations import Finding, Sheet, examine
+from rag.citations import Finding, Sheet, examine, in_turn
 from rag.markers import Claim, parse
 from rag.records import Answer, Delta, Hit, Verified
 from rag.settings import Settings
@@ -32,13 +32,16 @@ ANSWERS = [
     '| Paper | What |\n|---|---|\n| LESS | a constant sized cache [1] |\n| DMC | "3.7 times. The throughput." [2] |\n\nReferences:\n[1] LESS\n[2] DMC',
     "According to [1], LESS closes most of the gap to caching everything (1). [2] shows that DMC has 3.7 times the throughput <abstract 2>. It is so.¹",
     "LESS closes most of the gap (1). DMC adds no extra parameters (2).",
+    "LESS integrates a constant sized cache with eviction-based methods [1]. It closes most of the gap to caching everything on summarisation tasks. "
+    "It gives up to 3.7 times the throughput on an H100 GPU. The abstracts do not mention zebras. It closes most of the gap to caching everything.",
     "Le cache est constant 【1】。它很快【2】。 The abstracts do not answer this.",
 ]
 
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_an_answer_checked_as_it_comes_differs_from_one_checked_at_once(assistant: Assistant, text: str) -> None:
-    at_once = [(c, examine(c, HITS, assistant.finder)) for c in parse(text)]
+    claims = parse(text)
+    at_once = list(zip(claims, in_turn(claims, HITS, assistant.finder), strict=True))
     for seed in range(12):
         rng = random.Random(seed)
         cuts = sorted({0, len(text), *(rng.randrange(len(text)) for _ in range(rng.choice((3, 20, 80))))})
@@ -51,8 +54,7 @@ def test_an_answer_checked_as_it_comes_differs_from_one_checked_at_once(assistan
                 told += check.ready()
             finished = check.finish(text)
             told += check.ready()
-        assert [c for c, _ in finished] == [c for c, _ in at_once]
-        assert all(found is None or found == dict(at_once)[claim] for claim, found in finished), f"seed {seed}"
+        assert finished == at_once, f"seed {seed}"
         found = [f for _, f in finished if f]
         assert told == found[: len(told)], f"seed {seed}: what was told early is the beginning of the whole"
 
@@ -69,11 +71,11 @@ def test_sentences_wait_for_the_end_of_the_stream(assistant: Assistant) -> None:
 def test_the_stream_waits_for_the_check(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
 
-    def slow(claim: Claim, hits: list[Hit], finder: object) -> Finding:
+    def slow(claim: Claim, hits: list[Hit], *_: object) -> Finding:
         assert go.wait(60)
         return examine(claim, hits, assistant.finder)
 
-    monkeypatch.setattr(checking, "examine", slow)
+    monkeypatch.setattr(citations, "examine", slow)
     with Checking(HITS, assistant.finder) as check:
         check._step.result()
         for end in range(len(ANSWERS[0])):
@@ -88,7 +90,7 @@ def test_a_check_that_fails_is_swallowed(assistant: Assistant, monkeypatch: pyte
     def fails(*_: object) -> Finding:
         raise ZeroDivisionError("the check is broken")
 
-    monkeypatch.setattr(checking, "examine", fails)
+    monkeypatch.setattr(citations, "examine", fails)
     with Checking(HITS, assistant.finder) as check:
         check._step.result()
         check.follow(ANSWERS[0])
@@ -101,13 +103,13 @@ def test_a_check_left_early_goes_on_in_the_background(assistant: Assistant, monk
     checked: list[Claim] = []
     begun, go = threading.Event(), threading.Event()
 
-    def slow(claim: Claim, hits: list[Hit], finder: object) -> Finding:
+    def slow(claim: Claim, hits: list[Hit], *_: object) -> Finding:
         checked.append(claim)
         begun.set()
         assert go.wait(60)
         return examine(claim, hits, assistant.finder)
 
-    monkeypatch.setattr(checking, "examine", slow)
+    monkeypatch.setattr(citations, "examine", slow)
     with Checking(HITS, assistant.finder) as check:
         check._step.result()
         check.follow(ANSWERS[0])

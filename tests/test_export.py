@@ -127,7 +127,7 @@ def test_everything_that_is_known_of_an_answer_is_in_its_object() -> None:
         "filters": {"venue": "ICML"},
         "notices": ["a notice"],
         "timings_ms": {"retrieve": 12.3},
-        "repairs": {"corrected": 1, "added": 0, "taken": 0, "marked": 2, "uncompared": 0, "removed": 0, "replaced": 0, "set_aside": 0},
+        "repairs": {"corrected": 1, "added": 0, "taken": 0, "marked": 2, "uncompared": 0, "repeated": 0, "removed": 0, "replaced": 0, "set_aside": 0},
         "usage": {"prompt_tokens": 3, "completion_tokens": 4},
     }
 

@@ -153,9 +153,11 @@ def test_an_odd_server_is_taken_for_a_broken_one(writer: Writer, server: OpenAIS
 
 
 def test_an_answer_that_stopped_at_its_limit_is_shown_as_whole(writer: Writer, server: OpenAIServer) -> None:
-    server.script(Reply(pieces=(f"{RIGHT} It reads",), finish="length"))
-    answer = writer().ask(QUESTION)
-    assert any("stopped at its length limit" in n for n in answer.notices)
+    server.script(Reply(pieces=(f"{RIGHT} BrainLM is a foundation model for brain activity",), finish="length"), Reply(pieces=(RIGHT,), finish="length"))
+    answer, whole = writer().ask(QUESTION), writer().ask(QUESTION)
+    assert answer.sentences == whole.sentences, "what it stopped in is not shown, however true so far"
+    assert any("stopped at its length limit; what it broke off in is left out" in n for n in answer.notices)
+    assert any("stopped at its length limit; more may have followed" in n for n in whole.notices)
 
 
 @pytest.mark.parametrize("tail", ["", "/v1"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.markers import parse, settled
+from rag.markers import parse, settled, without_cut
 from rag.prompts import CANNOT_ANSWER
 from rag.unclaimed import declines
 
@@ -74,6 +74,9 @@ FORMS = [
     ("[1]: It is fast.", [("It is fast.", (1,))], "before the line, with a colon"),
     ("It is fast [1, 2", [("It is fast [1, 2", ())], "half a marker is none"),
     ("Use \\[ x = 1 \\] here [1].", [("Use x = 1 here.", (1,))], "a formula is no escaped bracket"),
+    ("It is fast [1] to [3].", [("It is fast.", (1, 2, 3))], "a range in words"),
+    ("It is fast. [3] to [1]", [("It is fast.", (3, 1))], "a range the wrong way round leaves no word behind"),
+    ("The cache, which is described in [1] to [2], is fast.", [("The cache is fast.", (1, 2))], "a clause that only points"),
     ("", [], "nothing"),
     ("[1]", [], "a marker without a sentence"),
 ]
@@ -191,3 +194,24 @@ WRITTEN = [
 @pytest.mark.parametrize(("text", "expected", "reason"), WRITTEN, ids=[r for *_, r in WRITTEN])
 def test_a_sentence_is_taken_for_complete_while_a_marker_of_it_may_follow(text: str, expected: list[str], reason: str) -> None:
     assert [c.text for c in settled(text)] == expected, reason
+
+
+CUT = [
+    ("It is fast [1]. LESS is", "It is fast [1]. ", "in a sentence"),
+    ("It is fast. [1", "It is fast. ", "in a marker"),
+    ("- It is fast [1]\n- LESS is", "- It is fast [1]\n", "in a line"),
+    ("LESS is", "", "in the first sentence"),
+    ("It gains 3.7 times [1]. It needs e.g. a", "It gains 3.7 times [1]. ", "after an abbreviation"),
+    ("It is fast [1]. It gains 3.", "It is fast [1]. ", "in a number"),
+    ("It is fast [1].", None, "after a sentence"),
+    ("It is fast. [1]", None, "after a marker"),
+    ("- It is fast [1]", None, "after the marker of a line"),
+    ('He says "It is fast."\n\n', None, "after a quotation"),
+    ("它很快【1】。", None, "after a stop of another script"),
+    ("", None, "before it began"),
+]
+
+
+@pytest.mark.parametrize(("text", "whole", "where"), CUT, ids=[w for *_, w in CUT])
+def test_a_sentence_that_was_cut_is_taken_for_whole_or_a_whole_one_for_cut(text: str, whole: str | None, where: str) -> None:
+    assert without_cut(text) == (text if whole is None else whole), where
