@@ -11,7 +11,6 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,11 @@ import gradio as gr
 
 from rag.assistant import Assistant
 from rag.errors import AskError
-from ui import handlers, render
+from ui import handlers, programs, render
 from ui.handlers import Chat, View
+from ui.streaming import Streams
 
 TITLE = "Ask abstracts"
-#: Questions answered at once; more wait in Gradio's queue. Local search keeps one core busy, a language model mostly waits.
-AT_ONCE = 8
-#: Threads for them, and for questions that were stopped while their language model is still silent.
-THREADS = 32
 #: Characters the question box takes; the assistant refuses longer ones.
 LONGEST_QUESTION = 5_000
 #: Seconds between looks at whether the server is still up.
@@ -41,7 +37,7 @@ HEAD = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta nam
 
 def build(assistant: Assistant) -> gr.Blocks:
     """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
-    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ask")
+    streams = Streams()
     papers = assistant.papers()
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
@@ -87,10 +83,10 @@ def build(assistant: Assistant) -> gr.Blocks:
 
         parts: list[Any] = [chat, log, status, draft, sources, box]
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        running: dict[str, Any] = quiet | {"concurrency_limit": AT_ONCE, "concurrency_id": "ask"}
+        running: dict[str, Any] = quiet | {"concurrency_limit": None}  # `Streams` has them wait in line, and says so
 
         async def run(question: str, state: Chat) -> AsyncIterator[list[Any]]:
-            async with aclosing(handlers.ask(assistant, pool, question, state)) as views:
+            async with aclosing(handlers.ask(assistant, streams, question, state)) as views:
                 async for view in views:
                     yield _updates(view)
 
@@ -103,6 +99,7 @@ def build(assistant: Assistant) -> gr.Blocks:
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
         log.select(show_sources, chat, parts, **quiet)
+        programs.serve(assistant, streams)
     return page
 
 
