@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from rag.assistant import Assistant, answer_object, search_object
 from rag.records import Filters
 from rag.settings import Settings
 from tests.openai_server import OpenAIServer, Reply, cut
-from ui.app import build, launch
+from tests.pages import Serve, serving
 from ui.programs import FAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # Gradio's client 2.7 closes neither its loop nor its sockets
@@ -29,25 +27,13 @@ LIST = "Which papers compress the KV cache?"
 
 
 @pytest.fixture(scope="module")
-def serve() -> Iterator[Callable[[Assistant], str]]:
-    """Starts the server of an assistant on a free port, and gives its address."""
-    pages = []
-
-    def start(assistant: Assistant) -> str:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        pages.append(build(assistant))
-        return launch(pages[-1], "127.0.0.1", port)
-
-    yield start
-    for page in pages:
-        page.close(verbose=False)
-    gc.collect()  # what Gradio's client leaves open is found here, where it is forgiven
+def serve() -> Iterator[Serve]:
+    with serving() as serve:
+        yield serve
 
 
 @pytest.fixture(scope="module")
-def url(assistant: Assistant, serve: Callable[[Assistant], str]) -> str:
+def url(assistant: Assistant, serve: Serve) -> str:
     return serve(assistant)
 
 
@@ -58,7 +44,7 @@ def llm() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture(scope="module")
-def llm_url(seeded_home: Path, llm: OpenAIServer, serve: Callable[[Assistant], str]) -> str:
+def llm_url(seeded_home: Path, llm: OpenAIServer, serve: Serve) -> str:
     return serve(Assistant(Settings.load(home=seeded_home, mode="llm", openai_base_url=llm.url, openai_api_key="sk-of-the-test", retries=0)))
 
 

@@ -10,7 +10,7 @@ import errno
 import os
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,9 @@ POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; base-uri
 HEAD = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
 
 
-def build(assistant: Assistant) -> gr.Blocks:
+def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
     """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
-    streams = Streams()
+    streams = streams or Streams()
     papers = assistant.papers()
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
@@ -103,8 +103,12 @@ def build(assistant: Assistant) -> gr.Blocks:
     return page
 
 
-def launch(page: gr.Blocks, host: str, port: int, share: bool = False) -> str:
+def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: Sequence[tuple[str, str]] = (), beside: dict[str, Any] | None = None) -> str:
     """Starts the server in the background and returns its address.
+
+    Args:
+        logins: who may use it, name and password; everybody where it is empty.
+        beside: what FastAPI is to serve beside the page, from `ui.tools.server`.
 
     Raises:
         AskError: nothing can listen at that host and port.
@@ -125,25 +129,40 @@ def launch(page: gr.Blocks, host: str, port: int, share: bool = False) -> str:
         run_history=False,
         enable_monitoring=False,
         mcp_server=False,
+        app_kwargs=beside,
+        auth=list(logins) or None,
         ssr_mode=False,
     )
     return str(page.local_url)
 
 
-def serve(assistant: Assistant, host: str, port: int, share: bool) -> None:
+def serve(assistant: Assistant, host: str, port: int, share: bool, mcp: bool = False) -> None:
     """Shows the page until it is interrupted. Prints nothing.
 
+    Args:
+        mcp: whether to serve the tools for other assistants beside it.
+
     Raises:
-        AskError: nothing can listen at that host and port.
+        AskError: nothing can listen at that host and port, or the package for the tools is missing.
     """
     _refuse_if_taken(host, port)
-    page = build(assistant)
-    launch(page, host, port, share)
+    streams = Streams()
+    beside = _tools(assistant, streams, host) if mcp else None
+    page = build(assistant, streams)
+    launch(page, host, port, share, assistant.settings.logins, beside)
     try:
         while page.is_running:
             time.sleep(WATCH_EVERY_S)
     finally:
         page.close(verbose=False)
+
+
+def _tools(assistant: Assistant, streams: Streams, host: str) -> dict[str, Any]:
+    try:
+        from ui import tools
+    except ModuleNotFoundError as error:
+        raise AskError(f"The tools for other assistants need the package {error.name}.", 'Install it with `pip install "ask-abstracts[mcp]"`.') from None
+    return tools.server(assistant, streams, host)
 
 
 def _html(value: str, **options: Any) -> gr.HTML:

@@ -12,7 +12,7 @@ Gradio reads the annotations of the endpoints as they stand, so they must not be
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -29,6 +29,7 @@ from ui.streaming import Streams
 logger = logging.getLogger(__name__)
 
 Mode = Literal["auto", "extractive", "llm"]
+REFUSAL = partial(gr.Error, print_exception=False)
 #: What is said of a fault of ours; the log has the rest.
 FAULT = "Something went wrong that should not have. The server's log says more."
 
@@ -56,7 +57,7 @@ def serve(assistant: Assistant, streams: Streams) -> None:
             mode: auto, extractive or llm; the server's setting if not given.
             sources: most papers to cite, 1 to 50; the server's setting if not given.
         """
-        with told():
+        with told(REFUSAL):
             given: dict[str, Any] = {"question": question, "venue": venue, "year": year, "author": author, "whole": whole, "mode": mode, "sources": sources}
             async with aclosing(answering(assistant, streams, **given)) as events:
                 async for event in events:
@@ -69,7 +70,7 @@ def serve(assistant: Assistant, streams: Streams) -> None:
             query: what the papers should be about.
             k: how many papers, 1 to 1000.
         """
-        with told():
+        with told(REFUSAL):
             return await searching(assistant, streams, query=query, k=k)
 
     api(ask, api_name="ask", concurrency_limit=None)
@@ -130,9 +131,9 @@ def clean(error: Exception) -> str:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Turns an error into one sentence that Gradio passes to the client."""
+def told(refusal: Callable[[str], Exception]) -> Iterator[None]:
+    """Turns an error into one that carries its one sentence to the client."""
     try:
         yield
     except Exception as error:  # noqa: BLE001  # the last door before a program; `clean` logs it
-        raise gr.Error(clean(error), print_exception=False) from None
+        raise refusal(clean(error)) from None
