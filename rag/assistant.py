@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, search_object
+from rag.feedback import Feedback, gold
 from rag.filters import parted
 from rag.followups import stand_alone
 from rag.kinds import is_foreign
@@ -39,7 +40,7 @@ SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
 MAX_QUESTION_CHARS = 5_000
 
-__all__ = ["Assistant", "answer_object", "bibtex", "plain", "search_object"]
+__all__ = ["Assistant", "answer_object", "bibtex", "gold", "plain", "search_object"]
 
 
 class Assistant:
@@ -53,6 +54,7 @@ class Assistant:
         self.settings = settings
         self._parts = Parts(settings)
         self.sessions = Sessions(settings.home / "sessions")
+        self.feedback = Feedback(settings.home / "feedback.sqlite3")
 
     def ask(self, question: str, **options: Any) -> Answer:
         """The checked answer to a question. Takes the options of `stream`."""

@@ -239,6 +239,28 @@ def sessions(collection: str | None, delete: str | None) -> None:
         raise click.exceptions.Exit(1)
 
 
+@cli.group()
+def feedback() -> None:
+    """What people thought of answers on the page."""
+
+
+@feedback.command("export")
+@click.argument("path", required=False, metavar="[PATH]", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--down", is_flag=True, help="Those with thumbs down instead; what is right is left for you to fill in.")
+@click.pass_obj
+def export_feedback(collection: str | None, path: Path | None, down: bool) -> None:
+    """Write the questions with thumbs up as candidate gold questions, JSON lines, to PATH or standard output."""
+    from rag.assistant import gold
+
+    items = gold(_assistant(collection).feedback.opinions(), "down" if down else "up")
+    if path is None:
+        for item in items:
+            terminal.print_json(item)
+        return
+    terminal.write_lines(path, items)
+    terminal.out_and_err()[1].print(f"{len(items)} questions written to {path}. Read each before you trust it.", markup=False)
+
+
 @cli.command()
 @_session
 @click.pass_obj

@@ -20,6 +20,8 @@ from tests.pages import Serve, serving
 mcp_client = pytest.importorskip("mcp.client", reason="the extra mcp is not installed")
 from mcp_types import CallToolResult, Tool  # noqa: E402  # only where there is such a package
 
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of clients of modules before this one
+
 FACT = "How many hours of fMRI recordings was BrainLM trained on?"
 
 
