@@ -91,7 +91,7 @@ class Feedback:
         with self._open() as base:
             rows = base.execute("SELECT * FROM feedback ORDER BY time, ballot").fetchall()
         try:
-            return [Opinion(*row[:8], sources=tuple((f, n, tuple(quotes)) for f, n, quotes in json.loads(row[8]))) for row in rows]
+            return [Opinion(*known, tuple((f, n, tuple(quotes)) for f, n, quotes in json.loads(sources))) for *known, sources in rows]
         except (ValueError, TypeError) as error:
             raise StoreError(f"The feedback in {self._file} is damaged.", "Move the file away.") from error
 

@@ -19,7 +19,8 @@ import gradio as gr
 
 from rag.assistant import Assistant
 from rag.errors import AskError
-from ui import handlers, programs, render
+from ui import handlers, keeping, programs, render
+from ui.afterwards import PANEL
 from ui.handlers import Chat, View
 from ui.streaming import Streams
 
@@ -44,6 +45,7 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
         chat = gr.State(Chat())
         with gr.Row(elem_id="masthead"):
             _html(render.header(papers, assistant.disclosure(), assistant.settings).markup)
+            past = _html("", elem_id="past-chats", html_template=PANEL.markup, js_on_load=(HERE / "keep.js").read_text("utf-8"))
             new = gr.Button("New chat", elem_id="new", size="sm")
         with gr.Row(elem_id="desk"):
             with gr.Column(elem_id="talk"):
@@ -99,8 +101,39 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
         log.select(show_sources, chat, parts, **quiet)
+        _keep(assistant, chat, past, parts, asked, quiet)
         programs.serve(assistant, streams)
     return page
+
+
+def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any], asked: list[Any], quiet: dict[str, Any]) -> None:
+    """Wires what is done with answers afterwards; what an event carries comes from a browser."""
+
+    def take(state: Chat, event: gr.EventData) -> Any:
+        try:
+            return keeping.taken(state, event._data.get("form"), event._data.get("turn"))
+        except AskError as error:
+            return keeping.message(told=str(error))
+
+    def judge(state: Chat, event: gr.EventData) -> str:
+        try:
+            keeping.judged(assistant, state, event._data)
+        except AskError as error:
+            return keeping.message(told=str(error))
+        return keeping.message(told="Kept on this server, with the question and the answer. Thank you.")
+
+    def reopen(state: Chat, event: gr.EventData) -> list[Any]:
+        try:
+            return [*_updates(keeping.reopened(assistant, event._data.get("answers"))), gr.skip()]
+        except AskError:
+            told = "A kept conversation could not be read, and was forgotten."
+            return [*_updates(View(state)), keeping.message(forget=event._data.get("id"), told=told)]
+
+    for event in asked:
+        event.then(keeping.kept, chat, past, **quiet)
+    past.download(take, chat, past, **quiet)
+    past.like(judge, chat, past, **quiet)
+    past.select(reopen, chat, [*parts, past], cancels=asked, **quiet)
 
 
 def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: Sequence[tuple[str, str]] = (), beside: dict[str, Any] | None = None) -> str:

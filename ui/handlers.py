@@ -14,6 +14,7 @@ from rag.assistant import Assistant
 from rag.errors import AskError
 from rag.records import Answer, Delta, Paper, Progress, Turn
 from ui import render
+from ui.afterwards import bar
 from ui.markup import NOTHING, Html, text
 from ui.streaming import Streams
 
@@ -77,7 +78,7 @@ async def ask(assistant: Assistant, streams: Streams, question: str, chat: Chat)
                         yield View(chat, draft=text(chat.draft))
                     case Answer():
                         given = event
-                        ending = render.answer(event, len(chat.answers))
+                        ending = render.answer(event, len(chat.answers)) + bar(len(chat.answers))
                         chat = replace(chat, turns=(*chat.turns, assistant.turn(event)), answers=(*chat.answers, event))
     except AskError as error:
         ending = render.failure(error.message, error.hint)
