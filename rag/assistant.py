@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import UsageError
-from rag.export import answer_object, bibtex, search_object
+from rag.export import answer_object, bibtex, markdown, search_object
+from rag.feedback import Feedback, gold
 from rag.filters import parted
 from rag.followups import stand_alone
 from rag.kinds import is_foreign
@@ -39,7 +40,7 @@ SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
 MAX_QUESTION_CHARS = 5_000
 
-__all__ = ["Assistant", "answer_object", "bibtex", "plain", "search_object"]
+__all__ = ["Assistant", "answer_object", "bibtex", "gold", "markdown", "plain", "search_object"]
 
 
 class Assistant:
@@ -53,6 +54,7 @@ class Assistant:
         self.settings = settings
         self._parts = Parts(settings)
         self.sessions = Sessions(settings.home / "sessions")
+        self.feedback = Feedback(settings.home / "feedback.sqlite3")
 
     def ask(self, question: str, **options: Any) -> Answer:
         """The checked answer to a question. Takes the options of `stream`."""
@@ -189,6 +191,12 @@ class Assistant:
     def turn(self, answer: Answer) -> Turn:
         """What a follow-up needs of an answer."""
         return Turn(answer.question, answer.standalone_question, answer.text, tuple(s.paper.id for s in answer.sources))
+
+    def restored(self, given: object) -> Answer:
+        """An answer that a browser kept as the JSON object of the contract; see `restoring.answer_from`."""
+        from rag.restoring import answer_from
+
+        return answer_from(given, self._parts.store.papers)
 
     def remembered(self, session: str | None) -> tuple[Turn, ...]:
         """The last turns of a saved conversation; none where no name is given."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import sys
 from contextlib import suppress
@@ -238,6 +239,28 @@ def sessions(collection: str | None, delete: str | None) -> None:
         raise click.exceptions.Exit(1)
 
 
+@cli.group()
+def feedback() -> None:
+    """What people thought of answers on the page."""
+
+
+@feedback.command("export")
+@click.argument("path", required=False, metavar="[PATH]", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--down", is_flag=True, help="Those with thumbs down instead; what is right is left for you to fill in.")
+@click.pass_obj
+def export_feedback(collection: str | None, path: Path | None, down: bool) -> None:
+    """Write the questions with thumbs up as candidate gold questions, JSON lines, to PATH or standard output."""
+    from rag.assistant import gold
+
+    items = gold(_assistant(collection).feedback.opinions(), "down" if down else "up")
+    if path is None:
+        for item in items:
+            terminal.print_json(item)
+        return
+    terminal.write_lines(path, items)
+    terminal.out_and_err()[1].print(f"{len(items)} questions written to {path}. Read each before you trust it.", markup=False)
+
+
 @cli.command()
 @_session
 @click.pass_obj
@@ -267,17 +290,20 @@ def chat(collection: str | None, session: str | None) -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), default=7860, show_default=True, help="Port to listen at.")
 @click.option("--share", is_flag=True, help="Publish the page through Gradio's servers; off unless asked for.")
+@click.option("--mcp", is_flag=True, help="Serve the tools ask_abstracts and search_abstracts to other assistants at /mcp.")
 @click.pass_obj
-def ui(collection: str | None, host: str, port: int, share: bool) -> None:
-    """Open the chat page."""
+def ui(collection: str | None, host: str, port: int, share: bool, mcp: bool) -> None:
+    """Open the chat page, and serve the JSON API beside it."""
     assistant = _assistant(collection)
     _, err = terminal.out_and_err()
     console.show_disclosure(assistant.disclosure(), err)
     _prepare(assistant)
+    if not assistant.settings.logins and (share or not _is_here(host)):
+        err.print("Anyone who can reach this page can use it. Set ASK_AUTH to user:password pairs to have people log in.", style="yellow")
     err.print(f"Opening http://{host}:{port} (Ctrl-C ends).")
     from ui.app import serve
 
-    serve(assistant, host, port, share)
+    serve(assistant, host, port, share, mcp)
 
 
 def main() -> None:
@@ -303,6 +329,14 @@ def _assistant(collection: str | None, mode: str | None = None) -> Assistant:
     from rag.settings import Settings
 
     return Assistant(Settings.load(collection=collection, mode=mode))
+
+
+def _is_here(host: str) -> bool:
+    """Whether nobody but this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _prepare(assistant: Assistant) -> None:

@@ -1,15 +1,15 @@
-"""Answers in forms for other programs: JSON (the contract of the command line) and BibTeX."""
+"""Answers in forms for other programs: JSON (the contract of the command line), BibTeX and Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain, count
 from typing import Any
 
 from rag.markup import plain
-from rag.records import Answer, Hit, Paper, Source
+from rag.records import Answer, Hit, Paper, Sentence, Source
 from rag.text import tokens
 
 #: Inline mathematics after Pandoc's rule, so that "$5 and $10" stays money.
@@ -26,6 +26,8 @@ _ESCAPES = str.maketrans(
 )
 #: Braces would end the field, whatever the style does with addresses.
 _IN_URL = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C"})
+#: What Markdown or the HTML in it would act on, so that a title loads no picture and a quote stays verbatim.
+_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#|~$&!]|(?m:^\s*(?:[-+=]|\d+(?=[.)])))")
 _NO_KEY = re.compile(r"[^a-z0-9]")
 
 
@@ -79,6 +81,49 @@ def bibtex(papers: Iterable[Paper]) -> str:
         body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
         entries.append(f"@{'inproceedings' if paper.venue else 'misc'}{{{key},\n{body}}}\n")
     return "\n".join(entries)
+
+
+def markdown(answers: Iterable[Answer]) -> str:
+    """A conversation to read elsewhere: each question, its answer, and the sources with their verbatim quotes."""
+    return "\n".join(_section(answer) for answer in answers)
+
+
+def _section(answer: Answer) -> str:
+    """One question as Markdown; whatever stands in a paper or an answer is text there."""
+    lines = [f"## {_inert(answer.question)}", ""]
+    lines += [f"*Asked as: {_inert(answer.standalone_question)}*", ""] if answer.standalone_question != answer.question else []
+    lines += [_inert(answer.lead), ""] if answer.lead else []
+    lines += [f"- {_inert(s.text)}{_marks(s.citations)}{_doubt(s)}" for s in answer.sentences]
+    lines += ["", *(line for source in answer.sources for line in _cited(source))] if answer.sources else []
+    lines += ["", f"*{'Extractive' if answer.mode == 'extractive' else _inert(answer.model or 'LLM')}, {answer.outcome.replace('_', ' ')}.*", ""]
+    return "\n".join(lines)
+
+
+def _cited(source: Source) -> Iterator[str]:
+    """A source with its quotes, as an item of a list."""
+    paper = source.paper
+    where = " ".join(str(x) for x in (paper.venue, paper.year) if x)
+    known = (plain(paper.title or paper.label), ", ".join(paper.authors), where)
+    yield f"{source.n}. {'. '.join(_inert(part) for part in known if part)}{f'. <{_web(paper.url)}>' if _web(paper.url) else ''}"
+    yield from (f"   > {_inert(quote.text)}" for quote in source.quotes)
+
+
+def _doubt(sentence: Sentence) -> str:
+    return "" if sentence.support == "supported" else f" ({'not supported' if sentence.support == 'unsupported' else 'no source'})"
+
+
+def _marks(citations: Iterable[int]) -> str:
+    return "".join(f" \\[{n}\\]" for n in citations)
+
+
+def _inert(text: str) -> str:
+    """Text on one line that Markdown shows as it is."""
+    return _ACTIVE.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}" if not found[0].strip().isdigit() else f"{found[0]}\\", " ".join(text.split()))
+
+
+def _web(url: str | None) -> str:
+    """An address that can stand between angle brackets; nothing for any other."""
+    return url if url and re.fullmatch(r"https?://[^\s<>]+", url) else ""
 
 
 def _source_object(source: Source) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class Settings(BaseSettings):
         None, description="Headers of every request to the LLM's server, as a JSON object; their values are secrets."
     )
 
+    auth: SecretStr | None = Field(None, description="Who may use the page: user:password pairs with commas between them. Nobody has to log in without it.")
+
     @field_validator("openai_base_url")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
@@ -87,6 +89,17 @@ class Settings(BaseSettings):
             raise ValueError("holds a name or a value that no header can have")
         return headers
 
+    @field_validator("auth")
+    @classmethod
+    def _are_logins(cls, value: SecretStr | None) -> SecretStr | None:
+        """A reason is given in words alone, because the value is a secret."""
+        pairs = _logins(value)
+        if not all(user and password and f"{user}{password}".isprintable() for user, password in pairs):
+            raise ValueError("must be pairs such as ada:her-password, with commas between them")
+        if len({user for user, _ in pairs}) < len(pairs):
+            raise ValueError("names a user twice")
+        return value
+
     @field_validator("home")
     @classmethod
     def _is_whole(cls, value: Path) -> Path:
@@ -109,6 +122,11 @@ class Settings(BaseSettings):
         if self.mode != "auto":
             return self.mode
         return "llm" if self.openai_api_key or self.openai_base_url else "extractive"
+
+    @property
+    def logins(self) -> tuple[tuple[str, str], ...]:
+        """Who may use the page, name and password; nobody has to log in where it is empty."""
+        return _logins(self.auth)
 
     @property
     def llm_host(self) -> str:
@@ -151,6 +169,12 @@ class Settings(BaseSettings):
             name: str(f.validation_alias.choices[0]) if isinstance(f.validation_alias, AliasChoices) else f"ASK_{name.upper()}"
             for name, f in cls.model_fields.items()
         }
+
+
+def _logins(auth: SecretStr | None) -> tuple[tuple[str, str], ...]:
+    """The pairs of `ASK_AUTH`; a password may hold colons, but no comma."""
+    pairs = auth.get_secret_value().split(",") if auth else ()
+    return tuple((user.strip(), password.strip()) for user, _, password in (pair.partition(":") for pair in pairs))
 
 
 def _read(file: Path) -> Mapping[str, object]:

@@ -217,6 +217,18 @@ def print_json(value: Mapping[str, Any]) -> None:
     print("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text), flush=True)  # noqa: T201  # this is the command line
 
 
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes JSON lines to a file, one object a line.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.", "Give the path of a file in a folder that is there.") from None
+
+
 def one_line(text: str) -> str:
     """Untrusted text in one line, without escape sequences."""
     return " ".join(safe_for_terminal(text).split())

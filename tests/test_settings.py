@@ -71,7 +71,7 @@ def test_a_home_means_the_same_wherever_the_program_goes(given: str, want: str, 
 @pytest.mark.parametrize("place", ["environment", "here", "there"])
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("ASK_MODLE", "Did you mean ASK_MODE or ASK_MODEL?"), ("ask_sauces", "Did you mean ASK_SOURCES?"), ("ASK_QQQQQQ", "Known are ASK_COLLECTION,")],
+    [("ASK_MODLE", "Did you mean ASK_MODE or ASK_MODEL?"), ("ask_sauces", "Did you mean ASK_SOURCES?"), ("ASK_QQQQQQ", "Known are ASK_AUTH,")],
 )
 def test_an_unknown_name_is_refused_wherever_it_stands(place: str, name: str, says: str, here: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if place == "environment":

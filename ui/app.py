@@ -10,8 +10,7 @@ import errno
 import os
 import socket
 import time
-from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,12 @@ import gradio as gr
 
 from rag.assistant import Assistant
 from rag.errors import AskError
-from ui import handlers, render
+from ui import handlers, keeping, programs, render
+from ui.afterwards import PANEL
 from ui.handlers import Chat, View
+from ui.streaming import Streams
 
 TITLE = "Ask abstracts"
-#: Questions answered at once; more wait in Gradio's queue. Local search keeps one core busy, a language model mostly waits.
-AT_ONCE = 8
-#: Threads for them, and for questions that were stopped while their language model is still silent.
-THREADS = 32
 #: Characters the question box takes; the assistant refuses longer ones.
 LONGEST_QUESTION = 5_000
 #: Seconds between looks at whether the server is still up.
@@ -39,15 +36,16 @@ POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; base-uri
 HEAD = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
 
 
-def build(assistant: Assistant) -> gr.Blocks:
+def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
     """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
-    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ask")
+    streams = streams or Streams()
     papers = assistant.papers()
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
         chat = gr.State(Chat())
         with gr.Row(elem_id="masthead"):
             _html(render.header(papers, assistant.disclosure(), assistant.settings).markup)
+            past = _html("", elem_id="past-chats", html_template=PANEL.markup, js_on_load=(HERE / "keep.js").read_text("utf-8"))
             new = gr.Button("New chat", elem_id="new", size="sm")
         with gr.Row(elem_id="desk"):
             with gr.Column(elem_id="talk"):
@@ -87,10 +85,10 @@ def build(assistant: Assistant) -> gr.Blocks:
 
         parts: list[Any] = [chat, log, status, draft, sources, box]
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        running: dict[str, Any] = quiet | {"concurrency_limit": AT_ONCE, "concurrency_id": "ask"}
+        running: dict[str, Any] = quiet | {"concurrency_limit": None}  # `Streams` has them wait in line, and says so
 
         async def run(question: str, state: Chat) -> AsyncIterator[list[Any]]:
-            async with aclosing(handlers.ask(assistant, pool, question, state)) as views:
+            async with aclosing(handlers.ask(assistant, streams, question, state)) as views:
                 async for view in views:
                     yield _updates(view)
 
@@ -103,11 +101,47 @@ def build(assistant: Assistant) -> gr.Blocks:
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
         log.select(show_sources, chat, parts, **quiet)
+        _keep(assistant, chat, past, parts, asked, quiet)
+        programs.serve(assistant, streams)
     return page
 
 
-def launch(page: gr.Blocks, host: str, port: int, share: bool = False) -> str:
+def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any], asked: list[Any], quiet: dict[str, Any]) -> None:
+    """Wires what is done with answers afterwards; what an event carries comes from a browser."""
+
+    def take(state: Chat, event: gr.EventData) -> Any:
+        try:
+            return keeping.taken(state, event._data.get("form"), event._data.get("turn"))
+        except AskError as error:
+            return keeping.message(told=str(error))
+
+    def judge(state: Chat, event: gr.EventData) -> str:
+        try:
+            keeping.judged(assistant, state, event._data)
+        except AskError as error:
+            return keeping.message(told=str(error))
+        return keeping.message(told="Kept on this server, with the question and the answer. Thank you.")
+
+    def reopen(state: Chat, event: gr.EventData) -> list[Any]:
+        try:
+            return [*_updates(keeping.reopened(assistant, event._data.get("answers"))), gr.skip()]
+        except AskError:
+            told = "A kept conversation could not be read, and was forgotten."
+            return [*_updates(View(state)), keeping.message(forget=event._data.get("id"), told=told)]
+
+    for event in asked:
+        event.then(keeping.kept, chat, past, **quiet)
+    past.download(take, chat, past, **quiet)
+    past.like(judge, chat, past, **quiet)
+    past.select(reopen, chat, [*parts, past], cancels=asked, **quiet)
+
+
+def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: Sequence[tuple[str, str]] = (), beside: dict[str, Any] | None = None) -> str:
     """Starts the server in the background and returns its address.
+
+    Args:
+        logins: who may use it, name and password; everybody where it is empty.
+        beside: what FastAPI is to serve beside the page, from `ui.tools.server`.
 
     Raises:
         AskError: nothing can listen at that host and port.
@@ -128,25 +162,40 @@ def launch(page: gr.Blocks, host: str, port: int, share: bool = False) -> str:
         run_history=False,
         enable_monitoring=False,
         mcp_server=False,
+        app_kwargs=beside,
+        auth=list(logins) or None,
         ssr_mode=False,
     )
     return str(page.local_url)
 
 
-def serve(assistant: Assistant, host: str, port: int, share: bool) -> None:
+def serve(assistant: Assistant, host: str, port: int, share: bool, mcp: bool = False) -> None:
     """Shows the page until it is interrupted. Prints nothing.
 
+    Args:
+        mcp: whether to serve the tools for other assistants beside it.
+
     Raises:
-        AskError: nothing can listen at that host and port.
+        AskError: nothing can listen at that host and port, or the package for the tools is missing.
     """
     _refuse_if_taken(host, port)
-    page = build(assistant)
-    launch(page, host, port, share)
+    streams = Streams()
+    beside = _tools(assistant, streams, host) if mcp else None
+    page = build(assistant, streams)
+    launch(page, host, port, share, assistant.settings.logins, beside)
     try:
         while page.is_running:
             time.sleep(WATCH_EVERY_S)
     finally:
         page.close(verbose=False)
+
+
+def _tools(assistant: Assistant, streams: Streams, host: str) -> dict[str, Any]:
+    try:
+        from ui import tools
+    except ModuleNotFoundError as error:
+        raise AskError(f"The tools for other assistants need the package {error.name}.", 'Install it with `pip install "ask-abstracts[mcp]"`.') from None
+    return tools.server(assistant, streams, host)
 
 
 def _html(value: str, **options: Any) -> gr.HTML:

@@ -5,18 +5,18 @@ A conversation belongs to one open page; it goes in and comes out as a value, so
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, Generator, Sequence
-from concurrent.futures import Executor
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from rag.assistant import Assistant
 from rag.errors import AskError
-from rag.records import Answer, Delta, Event, Paper, Progress, Turn
+from rag.records import Answer, Delta, Paper, Progress, Turn
 from ui import render
+from ui.afterwards import bar
 from ui.markup import NOTHING, Html, text
+from ui.streaming import Streams
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class View:
     box: str | None = None
 
 
-async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -> AsyncGenerator[View, None]:
+async def ask(assistant: Assistant, streams: Streams, question: str, chat: Chat) -> AsyncGenerator[View, None]:
     """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for."""
     question = question.strip()
     if not question:
@@ -68,7 +68,7 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -
     ending = NOTHING
     try:
         stream = assistant.stream(question, history=chat.turns)
-        async with aclosing(_events(stream, pool)) as events:
+        async with aclosing(streams.events(stream)) as events:
             async for event in events:
                 match event:
                     case Progress(stage=stage):
@@ -78,7 +78,7 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -
                         yield View(chat, draft=text(chat.draft))
                     case Answer():
                         given = event
-                        ending = render.answer(event, len(chat.answers))
+                        ending = render.answer(event, len(chat.answers)) + bar(len(chat.answers))
                         chat = replace(chat, turns=(*chat.turns, assistant.turn(event)), answers=(*chat.answers, event))
     except AskError as error:
         ending = render.failure(error.message, error.hint)
@@ -117,17 +117,3 @@ def examples(papers: Sequence[Paper]) -> tuple[str, ...]:
         return tuple(question for _, question in SEED_EXAMPLES)
     step = max(1, len(titles) // EXAMPLES)
     return tuple(f"What does “{title}” propose?" for title in titles[::step][:EXAMPLES])
-
-
-async def _events(stream: Generator[Event, None, None], pool: Executor) -> AsyncGenerator[Event, None]:
-    """A blocking stream step by step on a thread, so that Stop is heard while a language model is silent.
-
-    When it is left early, the stream is closed as soon as its running step returns: a generator cannot be closed while it runs.
-    """
-    step = pool.submit(next, stream, None)
-    try:
-        while (event := await asyncio.wrap_future(step)) is not None:
-            yield event
-            step = pool.submit(next, stream, None)
-    finally:
-        step.add_done_callback(lambda _: stream.close())

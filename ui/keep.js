@@ -1,0 +1,190 @@
+// Gradio runs this once, with `element` (the list of conversations), `props`, `trigger` and `watch` in scope.
+// Each conversation is one entry of localStorage, so that two tabs do not overwrite each other's. Its text is only ever set as text.
+const PREFIX = "ask-abstracts:1:";
+const OPEN = "ask-abstracts:open";
+const MOST = 50;             // conversations; a list longer than this is not read
+const MOST_CHARS = 2000000;  // of all together; browsers hold five million
+let open = null;             // this tab's: { id, changed, answers, votes }
+
+// A browser may refuse storage altogether; then nothing is kept, and the page works as before.
+const storage = (use) => { try { return use(localStorage, sessionStorage); } catch { return null; } };
+
+function conversations() {
+  const found = storage((local) => Object.keys(local).filter((key) => key.startsWith(PREFIX)).map((key) => {
+    try {
+      const kept = JSON.parse(local.getItem(key));
+      if (Array.isArray(kept.answers) && kept.answers.length && key === PREFIX + kept.id && Number.isFinite(kept.changed)) return kept;
+    } catch { /* not ours, or cut short: it goes below */ }
+    local.removeItem(key);
+    return null;
+  }));
+  return (found || []).filter(Boolean).sort((a, b) => b.changed - a.changed || (a.id < b.id ? 1 : -1));
+}
+
+function save() {
+  open.changed = Date.now();
+  const text = JSON.stringify(open);
+  const others = conversations().filter((kept) => kept.id !== open.id);
+  let size = text.length + others.reduce((sum, kept) => sum + JSON.stringify(kept).length, 0);
+  const drop = () => {
+    const oldest = others.pop();
+    size -= JSON.stringify(oldest).length;
+    localStorage.removeItem(PREFIX + oldest.id);
+  };
+  storage((local, session) => {
+    while (others.length && (others.length >= MOST || size > MOST_CHARS)) drop();
+    for (;;) {
+      try { local.setItem(PREFIX + open.id, text); break; } catch (full) { if (!others.length) throw full; drop(); }
+    }
+    session.setItem(OPEN, open.id);
+  });
+}
+
+function forget(id) {
+  storage((local) => local.removeItem(PREFIX + id));
+  if (open?.id === id) leave();
+}
+
+function leave() {
+  open = null;
+  storage((_, session) => session.removeItem(OPEN));
+}
+
+function button(words, name, values) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = words;
+  if (name) made.setAttribute("aria-label", name);
+  Object.assign(made.dataset, values);
+  return made;
+}
+
+function show() {
+  const items = conversations().map((kept) => {
+    const item = document.createElement("li");
+    const title = String(kept.answers[0]?.question || "Untitled").slice(0, 200);
+    const leads = button(title, "", { open: kept.id });
+    if (kept.id === open?.id) leads.setAttribute("aria-current", "true");
+    item.append(leads, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id }));
+    return item;
+  });
+  element.querySelector(".past-list")?.replaceChildren(...items);
+}
+
+// After the log was drawn anew, the thumbs are pressed again.
+function press() {
+  document.querySelectorAll("[data-vote]").forEach((thumb) => {
+    thumb.setAttribute("aria-pressed", String(open?.votes[thumb.dataset.turn] === thumb.dataset.vote));
+  });
+}
+
+function keep(turn, answer) {
+  if (!open) open = { id: [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join(""), answers: [], votes: {} };
+  if (turn > open.answers.length || JSON.stringify(open.answers[turn]) === JSON.stringify(answer)) return;
+  open.answers.splice(turn, Infinity, answer);
+  delete open.votes[turn];
+  save();
+}
+
+function reopen(id) {
+  const kept = conversations().find((one) => one.id === id);
+  if (!kept) return;
+  open = { id, changed: kept.changed, answers: kept.answers, votes: Object(kept.votes) };
+  storage((_, session) => session.setItem(OPEN, id));
+  trigger("select", { id, answers: kept.answers });
+  show();
+}
+
+async function copy(text) {
+  try { await navigator.clipboard.writeText(text); say("Copied."); } catch {  // not offered to a page that is not https
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    say(document.execCommand("copy") ? "Copied." : "This browser does not let the page copy. Take it along as Markdown.");
+    area.remove();
+  }
+}
+
+// A word for everybody, which those who do not see the page hear too.
+function say(words) {
+  const told = document.querySelector("#said") || document.body.appendChild(Object.assign(document.createElement("p"), { id: "said" }));
+  told.setAttribute("role", "status");
+  told.textContent = words;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => told.replaceChildren(), 8000);
+}
+
+function download({ save, name, type }) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([save], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function vote(thumb, word) {
+  const { turn, vote } = thumb.dataset;
+  if (!open) return;
+  open.votes[turn] = vote;
+  save();
+  press();
+  trigger("like", { turn: Number(turn), verdict: vote, word, conversation: open.id });
+}
+
+function askForAWord(thumb) {
+  const bar = thumb.parentElement;
+  bar.querySelector("input")?.remove();
+  const word = document.createElement("input");
+  word.maxLength = 500;
+  word.placeholder = "Why? (optional)";
+  word.setAttribute("aria-label", "Why? Optional; Enter sends it");
+  word.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    vote(thumb, word.value);
+    word.remove();
+    thumb.focus();
+  });
+  bar.querySelector("[data-vote=down]").after(word);
+  word.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const pressed = event.target.closest("button");
+  if (!pressed) return;
+  const { take, turn, vote: thumb, open: id, forget: gone } = pressed.dataset;
+  if (pressed.matches(".past-toggle")) {
+    show();
+    pressed.setAttribute("aria-expanded", String(pressed.getAttribute("aria-expanded") !== "true"));
+  }
+  if (take) trigger("download", { form: take, turn: turn === undefined ? null : Number(turn) });
+  if (thumb) { vote(pressed, ""); askForAWord(pressed); }
+  if (id) reopen(id);
+  if (gone) {
+    if (open?.id === gone) document.querySelector("#new").click();
+    forget(gone);
+    show();
+    element.querySelector(".past-toggle").focus();
+  }
+  if (pressed.closest("#new")) { leave(); show(); }
+});
+
+watch("value", () => {
+  const told = props.value ? JSON.parse(props.value) : {};
+  if (told.answer) keep(told.turn, told.answer);
+  if (told.save) download(told);
+  if (told.copy) copy(told.copy);
+  if (told.forget) forget(told.forget);
+  if (told.told) say(told.told);
+  show();
+  press();
+});
+
+// What this tab showed before it was loaded again comes back, once the page is there to show it.
+(function begin() {
+  const log = document.querySelector("#log");
+  if (!log) { requestAnimationFrame(begin); return; }
+  new MutationObserver(press).observe(log, { childList: true, subtree: true });
+  const before = storage((_, session) => session.getItem(OPEN));
+  if (before) reopen(before);
+})();

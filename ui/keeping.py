@@ -1,0 +1,93 @@
+"""What a reader can do with answers afterwards: take them along, judge them, and come back to a conversation that their browser kept.
+
+Conversations are kept by the browser alone (`keep.js`), so that nothing of one person lies on the server for another. What comes back from there is as
+untrusted as any request. The server answers with messages for that script: JSON, which no template shows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag.assistant import Assistant, answer_object, bibtex, markdown
+from rag.errors import InputError, UsageError
+from rag.records import Answer
+from ui import render
+from ui.afterwards import FORMATS, bar
+from ui.handlers import Chat, View
+from ui.markup import join
+
+#: Answers of a conversation that is opened again; a browser keeps no more.
+MOST_ANSWERS = 200
+
+
+def kept(chat: Chat) -> str:
+    """The newest answer, for the browser to keep."""
+    return message(turn=len(chat.answers) - 1, answer=answer_object(chat.answers[-1])) if chat.answers else ""
+
+
+def taken(chat: Chat, form: object, turn: object) -> str:
+    """An answer, or the conversation where `turn` is no number, as a file or for the clipboard.
+
+    Raises:
+        UsageError: there is nothing to take, or no such form.
+    """
+    chosen = _chosen(chat, turn) if turn is not None else chat.answers
+    if form not in (*FORMATS, "copy") or not chosen:
+        raise UsageError("There is nothing to take along yet.", "Ask a question first.")
+    if form == "json":
+        objects = [answer_object(answer) for answer in chosen]
+        text = json.dumps(objects if turn is None else objects[0], ensure_ascii=False, indent=1)
+    elif form == "bibtex":
+        text = bibtex({source.paper.id: source.paper for answer in chosen for source in answer.sources}.values())
+        if not text:
+            raise UsageError("No paper is cited here.", "Take the answer along as Markdown or JSON.")
+    else:
+        text = markdown(chosen)
+    if form == "copy":
+        return message(copy=text)
+    _, ending, kind = FORMATS[str(form)]
+    name = re.sub(r"[^a-z0-9]+", "-", chosen[0].question.lower())[:60].strip("-") or "answer"
+    return message(save=text, name=f"{name}.{ending}", type=kind)
+
+
+def judged(assistant: Assistant, chat: Chat, data: Mapping[str, Any]) -> None:
+    """Keeps what somebody thought of an answer.
+
+    Raises:
+        UsageError: there is no such answer, or no such verdict.
+        StoreError: it cannot be kept.
+    """
+    turn, conversation, word = data.get("turn"), data.get("conversation"), data.get("word")
+    (answer,) = _chosen(chat, turn) or (None,)
+    if answer is None or not isinstance(conversation, str) or not re.fullmatch(r"[0-9a-z-]{8,64}", conversation) or not isinstance(word, str):
+        raise UsageError("There is no such answer.", "Ask again, and judge the new one.")
+    verdict = data.get("verdict")
+    assistant.feedback.keep(f"{conversation}-{turn}", verdict, answer, word=word, follow_up=turn != 0)  # type: ignore[arg-type]  # refused there
+
+
+def reopened(assistant: Assistant, answers: object) -> View:
+    """A conversation as its browser kept it, on the page again.
+
+    Raises:
+        InputError: it is no conversation.
+    """
+    if not isinstance(answers, list) or not 0 < len(answers) <= MOST_ANSWERS:
+        raise InputError("This is no conversation.", "Begin a new one.")
+    given = tuple(assistant.restored(answer) for answer in answers)
+    log = join(part for n, answer in enumerate(given) for part in (render.question(answer.question), render.answer(answer, n), bar(n)))
+    chat = Chat(turns=tuple(assistant.turn(answer) for answer in given), answers=given, log=log)
+    return View(chat, log=log, status=render.done(given[-1]), draft=join(()), sources=render.sources(given[-1], len(given) - 1), box="")
+
+
+def message(**parts: Any) -> str:
+    """A message for the script, no two alike, without the one character that begins a tag."""
+    return json.dumps(parts | {"at": time.time_ns()}).replace("<", "\\u003c")
+
+
+def _chosen(chat: Chat, turn: object) -> Sequence[Answer]:
+    """The answer of a turn; none where a browser names one that is not there."""
+    return chat.answers[turn : turn + 1] if isinstance(turn, int) and turn >= 0 else ()
