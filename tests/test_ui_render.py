@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from rag.assistant import Cancel
 from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage
 from rag.settings import Settings
@@ -357,7 +358,7 @@ class Scripted:
         self.streams: list[Iterator[Event]] = []  # held, so that none is closed only because it is forgotten
         self.closed = 0
 
-    def stream(self, question: str, *, history: tuple[Turn, ...]) -> Iterator[Event]:
+    def stream(self, question: str, *, history: tuple[Turn, ...], cancel: Cancel) -> Iterator[Event]:
         self.asked.append((question, history))
         self.streams.append(self._play())
         return self.streams[-1]
@@ -383,7 +384,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def run(assistant: Any, pool: ThreadPoolExecutor, question: str, chat: Chat) -> list[View]:
     async def collect() -> list[View]:
-        return [view async for view in handlers.ask(assistant, pool, question, chat)]
+        return [view async for view in handlers.ask(assistant, pool, question, chat, Cancel())]
 
     return asyncio.run(collect())
 
@@ -440,7 +441,7 @@ def test_leaving_a_stream_early_closes_it(pool: ThreadPoolExecutor) -> None:
     assistant = Scripted(Delta("a"), Delta("b"), ANSWER)
 
     async def leave() -> None:
-        async with aclosing(handlers.ask(assistant, pool, "Q?", Chat())) as views:
+        async with aclosing(handlers.ask(assistant, pool, "Q?", Chat(), Cancel())) as views:
             async for view in views:
                 if view.draft == text("a"):
                     return

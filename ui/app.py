@@ -18,7 +18,7 @@ from typing import Any
 
 import gradio as gr
 
-from rag.assistant import Assistant
+from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
 from ui import handlers, render
 from ui.handlers import Chat, View
@@ -43,6 +43,8 @@ def build(assistant: Assistant) -> gr.Blocks:
     """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ask")
     papers = assistant.papers()
+    #: The last question of each open page.
+    under_way: dict[str | None, Cancel] = {}
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
         chat = gr.State(Chat())
@@ -89,10 +91,15 @@ def build(assistant: Assistant) -> gr.Blocks:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         running: dict[str, Any] = quiet | {"concurrency_limit": AT_ONCE, "concurrency_id": "ask"}
 
-        async def run(question: str, state: Chat) -> AsyncIterator[list[Any]]:
-            async with aclosing(handlers.ask(assistant, pool, question, state)) as views:
+        async def run(question: str, state: Chat, request: gr.Request) -> AsyncIterator[list[Any]]:
+            cancel = under_way[request.session_hash] = Cancel()
+            async with aclosing(handlers.ask(assistant, pool, question, state, cancel)) as views:
                 async for view in views:
                     yield _updates(view)
+
+        def leave(request: gr.Request) -> None:
+            # Gradio itself notices a closed tab only at the question's next event, and a silent model gives none.
+            under_way.pop(request.session_hash, Cancel()).cancel()
 
         def show_sources(state: Chat, event: gr.EventData) -> list[Any]:
             wanted = [event._data.get(name) for name in ("turn", "n")]
@@ -103,6 +110,7 @@ def build(assistant: Assistant) -> gr.Blocks:
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
         log.select(show_sources, chat, parts, **quiet)
+        page.unload(leave)
     return page
 
 

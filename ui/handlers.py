@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from rag.assistant import Assistant
+from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
 from rag.records import Answer, Delta, Event, Paper, Progress, Turn
 from ui import render
@@ -55,8 +55,11 @@ class View:
     box: str | None = None
 
 
-async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -> AsyncGenerator[View, None]:
-    """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for."""
+async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat, cancel: Cancel) -> AsyncGenerator[View, None]:
+    """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for.
+
+    Leaving it early ends the question, as `cancel` does from elsewhere.
+    """
     question = question.strip()
     if not question:
         # A run that yields nothing would have Gradio empty the page.
@@ -67,8 +70,8 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat) -
     given: Answer | None = None
     ending = NOTHING
     try:
-        stream = assistant.stream(question, history=chat.turns)
-        async with aclosing(_events(stream, pool)) as events:
+        stream = assistant.stream(question, history=chat.turns, cancel=cancel)
+        async with aclosing(_events(stream, pool, cancel)) as events:
             async for event in events:
                 match event:
                     case Progress(stage=stage):
@@ -119,10 +122,10 @@ def examples(papers: Sequence[Paper]) -> tuple[str, ...]:
     return tuple(f"What does “{title}” propose?" for title in titles[::step][:EXAMPLES])
 
 
-async def _events(stream: Generator[Event, None, None], pool: Executor) -> AsyncGenerator[Event, None]:
+async def _events(stream: Generator[Event, None, None], pool: Executor, cancel: Cancel) -> AsyncGenerator[Event, None]:
     """A blocking stream step by step on a thread, so that Stop is heard while a language model is silent.
 
-    When it is left early, the stream is closed as soon as its running step returns: a generator cannot be closed while it runs.
+    When it is left early, its running step is ended, and the stream closed once that has returned.
     """
     step = pool.submit(next, stream, None)
     try:
@@ -130,4 +133,5 @@ async def _events(stream: Generator[Event, None, None], pool: Executor) -> Async
             yield event
             step = pool.submit(next, stream, None)
     finally:
+        cancel.cancel()
         step.add_done_callback(lambda _: stream.close())
