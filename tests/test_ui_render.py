@@ -18,9 +18,9 @@ import pytest
 
 from rag.assistant import Cancel
 from rag.errors import AskError, LLMRateError
-from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage
+from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
-from ui import handlers, render
+from ui import drafts, handlers, render
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
 
@@ -134,7 +134,15 @@ def everything(s: str) -> list[Html]:
     )
     declined = make_answer(question=s, outcome="no_paper", lead=s, nearest=(Hit(paper, 0.1), Hit(bare, 0.1)))
     shown = [render.answer(a, 0) for a in (full, replace(full, kind="list", outcome="not_in_abstract"), declined)]
-    shown += [render.sources(full, 0, 1), render.question(s), render.failure(s, s), render.stopped(s), render.working(s), render.no_sources(s)]
+    shown += [
+        render.sources(full, 0, 1),
+        render.question(s),
+        render.failure(s, s),
+        render.stopped((cited(1, text=s, support="uncited", reason=s),), s),
+        render.checked((cited(text=s),)),
+        render.working(s),
+        render.no_sources(s),
+    ]
     return [*shown, render.header([paper], s, Settings(model=s[:200], openai_base_url="http://x", mode="llm")), text(s)]
 
 
@@ -404,6 +412,40 @@ def test_unchecked_text_is_shown_live_and_then_replaced(pool: ThreadPoolExecutor
     assert all(v.log is None for v in views[1:-1]), "the conversation is not sent again for each piece"
 
 
+def test_checked_sentences_take_the_place_of_their_text_piece_by_piece(pool: ThreadPoolExecutor) -> None:
+    first, second = cited(1, text="A is so."), cited(2, text="B is 5%.", support="unsupported", reason="5% is not in it")
+    script = (Delta("A is so [1]. B"), Verified(first), Delta(" is 5% [2]. C"), Verified(second), Delta(" goes on"), ANSWER)
+    views = run(Scripted(*script), pool, "Q?", Chat())[1:-1]
+    assert [v.draft and Parsed(v.draft.markup).text for v in views] == ["A is so [1]. B", "B", "B is 5% [2]. C", "C", "C goes on"]
+    checked = [Parsed(v.checked.markup).text.strip() for v in views if v.checked]
+    assert checked == ["A is so. [1]", "A is so. [1] B is 5%. [2] Not supported: 5% is not in it"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "sentence", "left"),
+    [
+        pytest.param("It is so [1]. And", "It is so.", "And", id="a marker before the stop"),
+        pytest.param("It is so. [1][2, 3] And", "It is so.", "And", id="markers after the stop"),
+        pytest.param("It **is** $x^2$ [1].\n- And", "It is x^2.", "- And", id="markup"),
+        pytest.param("As [1] says, it is so [1]. And", "It is so.", "And", id="words left out"),
+        pytest.param("Gone. It is so. And", "It is so.", "And", id="a sentence left out before it"),
+        pytest.param("[2] shows it. And", "This paper shows it.", "[2] shows it. And", id="put otherwise, it stays"),
+        pytest.param("It", "It is so.", "It", id="not there yet"),
+        pytest.param("It is so.", "It is so.", "", id="all of it"),
+        pytest.param("It is so", "…", "It is so", id="no words"),
+    ],
+)
+def test_what_became_a_sentence_leaves_the_unchecked_text_and_nothing_else_does(draft: str, sentence: str, left: str) -> None:
+    assert drafts.rest(draft, sentence) == left
+
+
+def test_a_piece_of_a_long_answer_costs_no_more_than_one_of_a_short(pool: ThreadPoolExecutor) -> None:
+    script = [e for n in range(200) for e in (Delta(f"Claim {n} is"), Delta(" so [1]. "), Verified(cited(1, text=f"Claim {n} is so.")))]
+    views = run(Scripted(*script, ANSWER), pool, "Q?", Chat())
+    assert max(len(v.draft.markup) for v in views if v.draft) < 30
+    assert all(v.checked is None for v in views if v.draft and v.draft.markup), "what is checked is not sent again for each piece"
+
+
 def test_the_next_question_knows_the_conversation(pool: ThreadPoolExecutor) -> None:
     assistant = Scripted(ANSWER)
     chat = run(assistant, pool, "First?", Chat())[-1].chat
@@ -450,12 +492,14 @@ def test_leaving_a_stream_early_closes_it(pool: ThreadPoolExecutor) -> None:
     assert assistant.closed == 1
 
 
-def test_stop_keeps_what_was_written_apart_and_says_it_was_not_checked() -> None:
-    running = Chat(log=render.question("Q?"), question="Q?", draft="Half an <i>answer")
+@pytest.mark.parametrize("checked", [(), (cited(1, text="Whole."),)])
+def test_stop_keeps_what_was_written_apart_and_says_it_was_not_checked(checked: tuple[Sentence, ...]) -> None:
+    running = Chat(log=render.question("Q?"), question="Q?", checked=checked, draft="Half an <i>answer")
     view = handlers.stop(running)
     assert view.log is not None
+    assert Parsed(view.log.markup).by_class.get("words", []) == [s.text for s in checked]
     assert Parsed(view.log.markup).by_class["draft"] == ["Half an <i>answer"]
-    assert "not checked" in view.log.markup
+    assert "not checked" in view.log.markup.lower()
     assert (view.chat.turns, view.chat.question, view.draft) == ((), "", text(""))
 
 

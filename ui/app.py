@@ -60,6 +60,7 @@ def build(assistant: Assistant) -> gr.Blocks:
                         html_template='<div role="log" aria-label="Conversation">${value}</div>',
                         js_on_load=(HERE / "page.js").read_text("utf-8"),
                     )
+                    checked = _html("", elem_id="checked", html_template='<p class="aside">Checked so far:</p><p class="claims">${value}</p>')
                     draft = _html("", elem_id="draft", html_template='<p class="aside">Not checked yet:</p><p class="draft">${value}</p>')
                     status = _html("", elem_id="status", html_template='<div role="status">${value}</div>')
                     with gr.Column(elem_id="examples"):
@@ -87,7 +88,7 @@ def build(assistant: Assistant) -> gr.Blocks:
                     js_on_load="watch('value', () => element.querySelector('.lit')?.focus());",
                 )
 
-        parts: list[Any] = [chat, log, status, draft, sources, box]
+        parts: list[Any] = [chat, log, status, checked, draft, sources, box]
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         running: dict[str, Any] = quiet | {"concurrency_limit": AT_ONCE, "concurrency_id": "ask"}
 
@@ -178,7 +179,7 @@ def _theme() -> gr.themes.Base:
 
 def _updates(view: View) -> list[Any]:
     """A view as Gradio's outputs, in the order of `parts`."""
-    shown = (view.log, view.status, view.draft, view.sources)
+    shown = (view.log, view.status, view.checked, view.draft, view.sources)
     return [view.chat, *(gr.skip() if part is None else part.markup for part in shown), gr.skip() if view.box is None else view.box]
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
-from rag.records import Answer, Delta, Event, Paper, Progress, Turn
-from ui import render
+from rag.records import Answer, Delta, Event, Paper, Progress, Sentence, Turn, Verified
+from ui import drafts, render
 from ui.markup import NOTHING, Html, text
 
 logger = logging.getLogger(__name__)
@@ -34,12 +34,16 @@ EXAMPLES = len(SEED_EXAMPLES)
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A conversation: turns for follow-ups, answers for their sources, what the log shows, and the question under way with its unchecked text."""
+    """A conversation: turns for follow-ups, answers for their sources, what the log shows, and the question under way.
+
+    Of that, the sentences of its answer that have been checked, and the text after them, which has not.
+    """
 
     turns: tuple[Turn, ...] = ()
     answers: tuple[Answer, ...] = ()
     log: Html = NOTHING
     question: str = ""
+    checked: tuple[Sentence, ...] = ()
     draft: str = ""
 
 
@@ -50,6 +54,7 @@ class View:
     chat: Chat
     log: Html | None = None
     status: Html | None = None
+    checked: Html | None = None
     draft: Html | None = None
     sources: Html | None = None
     box: str | None = None
@@ -65,8 +70,8 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat, c
         # A run that yields nothing would have Gradio empty the page.
         yield View(chat, box="")
         return
-    chat = replace(chat, log=chat.log + render.question(question), question=question, draft="")
-    yield View(chat, log=chat.log, status=render.working("Starting"), draft=NOTHING, box="")
+    chat = replace(chat, log=chat.log + render.question(question), question=question, checked=(), draft="")
+    yield View(chat, log=chat.log, status=render.working("Starting"), checked=NOTHING, draft=NOTHING, box="")
     given: Answer | None = None
     ending = NOTHING
     try:
@@ -79,6 +84,9 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat, c
                     case Delta(text=piece):
                         chat = replace(chat, draft=chat.draft + piece)
                         yield View(chat, draft=text(chat.draft))
+                    case Verified(sentence=sentence):
+                        chat = replace(chat, checked=(*chat.checked, sentence), draft=drafts.rest(chat.draft, sentence.text))
+                        yield View(chat, checked=render.checked(chat.checked), draft=text(chat.draft))
                     case Answer():
                         given = event
                         ending = render.answer(event, len(chat.answers))
@@ -88,22 +96,22 @@ async def ask(assistant: Assistant, pool: Executor, question: str, chat: Chat, c
     except Exception:
         logger.exception("a question failed")
         ending = render.failure("Something went wrong that should not have.", "Ask again; if it happens again, the server's log says more.")
-    chat = replace(chat, log=chat.log + ending, question="", draft="")
+    chat = replace(chat, log=chat.log + ending, question="", checked=(), draft="")
     shown = render.sources(given, len(chat.answers) - 1) if given else None
-    yield View(chat, log=chat.log, status=render.done(given), draft=NOTHING, sources=shown)
+    yield View(chat, log=chat.log, status=render.done(given), checked=NOTHING, draft=NOTHING, sources=shown)
 
 
 def stop(chat: Chat) -> View:
-    """After the running question was ended: says so, and keeps its unchecked text apart. Nothing changes if it had just been answered."""
+    """After the running question was ended: says so, and keeps what was written of it. Nothing changes if it had just been answered."""
     if not chat.question:
         return View(chat)
-    chat = replace(chat, log=chat.log + render.stopped(chat.draft), question="", draft="")
-    return View(chat, log=chat.log, status=render.done(None), draft=NOTHING)
+    chat = replace(chat, log=chat.log + render.stopped(chat.checked, chat.draft), question="", checked=(), draft="")
+    return View(chat, log=chat.log, status=render.done(None), checked=NOTHING, draft=NOTHING)
 
 
 def forget() -> View:
     """A new conversation."""
-    return View(Chat(), log=NOTHING, status=NOTHING, draft=NOTHING, sources=render.no_sources(), box="")
+    return View(Chat(), log=NOTHING, status=NOTHING, checked=NOTHING, draft=NOTHING, sources=render.no_sources(), box="")
 
 
 def select(chat: Chat, turn: int, n: int) -> View:

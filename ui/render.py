@@ -66,10 +66,32 @@ def failure(message: str, hint: str) -> Html:
     return element("article", element("p", "No answer", class_="verdict"), element("p", message, " ", hint), class_="answer failed")
 
 
-def stopped(draft: str) -> Html:
+def checked(sentences: Sequence[Sentence]) -> Html:
+    """Sentences of an answer that is still being written. Their sources are told with the answer, so their numbers lead nowhere yet."""
+    return join(
+        element(
+            "span",
+            element("span", s.text, class_="words"),
+            element("span", *(f" [{n}]" for n in s.citations), class_="number") if s.citations else None,
+            _why(s),
+            " ",
+            class_=f"claim {s.support}",
+        )
+        for s in sentences
+    )
+
+
+def stopped(sentences: Sequence[Sentence], draft: str) -> Html:
     """A question that was stopped, with what had been written of its answer."""
-    words = "Stopped. What had been written was not checked:" if draft else "Stopped before an answer was written."
-    return element("article", element("p", words, class_="verdict"), element("p", draft, class_="draft") if draft else None, class_="answer failed")
+    written = "" if sentences else "What had been written was not checked:" if draft else "Nothing had been written yet."
+    return element(
+        "article",
+        element("p", "Stopped. ", written, class_="verdict"),
+        element("p", checked(sentences), class_="claims") if sentences else None,
+        element("p", "Not checked:", class_="aside") if sentences and draft else None,
+        element("p", draft, class_="draft") if draft else None,
+        class_="answer failed",
+    )
 
 
 def working(stage: str) -> Html:
@@ -129,17 +151,21 @@ def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
 
 def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place: int) -> Html:
     """A sentence with its chips and, where it is not supported, why."""
-    # Without a reason it could not be compared, which a notice says once.
-    why = f"{SUPPORT[sentence.support]}: {sentence.reason}" if SUPPORT[sentence.support] and sentence.reason else ""
     return element(
         "span",
         element("span", sentence.text, class_="words"),
         *(part for n in sentence.citations for part in (" ", _chip(by_number[n], turn, place))),
-        element("span", " ", why, class_="why") if why else None,
+        _why(sentence),
         id=f"answer-{turn}-{place}",
         class_=f"claim {sentence.support}",
         tabindex=-1,
     )
+
+
+def _why(sentence: Sentence) -> Html | None:
+    """Why a sentence is not supported. Without a reason it could not be compared, which a notice says once."""
+    told = SUPPORT[sentence.support]
+    return element("span", f" {told}: {sentence.reason}", class_="why") if told and sentence.reason else None
 
 
 def _chip(source: Source, turn: int, place: int) -> Html:
