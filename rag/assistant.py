@@ -68,6 +68,7 @@ class Assistant:
         sources: int | None = None,
         mode: str | None = None,
         infer_filters: bool = True,
+        dropped: Sequence[Filters] = (),
         cancel: Cancel | None = None,
     ) -> Generator[Event, None, None]:
         """Answers a question: `Progress` and, from a language model, unchecked `Delta` and checked `Verified` events, then the checked `Answer`.
@@ -79,6 +80,7 @@ class Assistant:
             sources: most papers cited; the settings' number if not given.
             mode: `auto`, `extractive` or `llm`; the settings' if not given.
             infer_filters: whether filters are taken out of the question's words ("at ICLR 2024", "but not federated").
+            dropped: filters that do not hold although the words say so; the words are not looked for all the same.
             cancel: its `cancel()` ends this from another thread, also while the language model is silent; the events then end without an answer.
 
         Raises:
@@ -109,6 +111,7 @@ class Assistant:
             listed=sources or max(self.settings.sources, LISTED),
             infer=infer_filters,
             strict=chosen.strict,
+            dropped=tuple(dropped),
             cancel=cancel,
         )
         yield from self.engine(chosen).stream(request)

@@ -43,7 +43,8 @@ NEAREST = 3
 class Request:
     """One question, ready to be answered.
 
-    `fall_back` says whether a failing language model may be replaced by quotes, `infer` whether filters are read out of the question's words;
+    `fall_back` says whether a failing language model may be replaced by quotes, `infer` whether filters are read out of the question's words,
+    `dropped` which of them do not hold;
     `listed` is the most papers of a list, `sources` of any other answer; `strict` leaves out what no abstract supports;
     `cancel` ends it from another thread: the events then end without an answer.
     """
@@ -59,6 +60,7 @@ class Request:
     listed: int = LISTED
     infer: bool = True
     strict: bool = False
+    dropped: tuple[Filters, ...] = ()
     cancel: Cancel = field(default_factory=Cancel)
 
 
@@ -113,7 +115,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         yield Progress("Searching")
         begun = time.perf_counter()
         papers = self._store.papers
-        reading = read(request.standalone_question, papers.values(), request.filters, infer=request.infer)
+        reading = read(request.standalone_question, papers.values(), request.filters, infer=request.infer, dropped=request.dropped)
         found = Search(papers, self._retriever, self._finder).find(reading, max(request.top_k, request.sources), extractive=request.mode == "extractive")
         run = _Run(request, reading, found, [*request.notices, *found.notices], {}, last=begun)
         run.clock("retrieve")
@@ -252,6 +254,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
             timings_ms=dict(run.timings),
             usage=run.usage,
             repairs=run.repairs,
+            searched=run.found.searched,
         )
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rag.assistant import Assistant
-from rag.records import Answer
+from rag.records import Answer, Filters
 from rag.settings import Settings
 from tests.openai_server import OpenAIServer, Reply, cut, error_reply
 
@@ -159,7 +159,7 @@ def test_a_typed_question_is_answered_with_chips_and_sources(visit: Callable[...
     assert answer.locator(".chip").all_inner_texts() == [f"[{n}]" for s in expected.sentences for n in s.citations]
     assert page.locator(".source .abstract").all_text_contents() == [s.paper.text for s in expected.sources]
     expect(page.get_by_label("Question")).to_have_value("")
-    expect(answer).to_contain_text("Extractive · confidence")
+    expect(answer).to_contain_text("Extractive · answered · confidence")
 
 
 def test_a_click_on_an_example_asks_it(visit: Callable[..., Page], url: str) -> None:
@@ -250,6 +250,66 @@ def test_a_question_beside_the_collection_is_declined_and_looks_it(visit: Callab
     expect(answer.locator(".chip")).to_have_count(0)
     expect(answer).to_contain_text("95 abstracts")
     expect(page.locator(".source")).to_have_count(0)
+
+
+FILTERED = "Which ICML 2024 papers are about diffusion, but not images?"
+
+
+def test_a_filter_read_out_of_the_question_can_be_taken_away(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    ask(page, FILTERED)
+    expected = told(assistant, FILTERED)
+    chips = page.locator(".under").first.locator(".filter")
+    assert chips.all_inner_texts() == expected.filters.told()
+    assert len(expected.filters.told()) == 3
+    chips.filter(has_text="venue").click()
+    page.locator("#log .answer").nth(1).wait_for()
+    assert page.locator(".under").nth(1).locator(".filter").all_inner_texts() == expected.filters.told()[1:]
+    expect(page.locator("#log .question .how")).to_have_text("not filtered by venue ICML")
+    assert page.locator(".source .abstract").count() >= len(expected.sources)
+
+
+def test_what_is_set_above_the_box_holds_for_the_question_by_keyboard_too(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    venue = page.get_by_role("combobox", name="Venue")
+    venue.focus()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("option", name="ICLR").wait_for()
+    page.keyboard.press("Enter")
+    expect(venue).to_have_value("ICLR")
+    page.get_by_label("Author").fill("Han")
+    ask(page, LIST)
+    expect(page.locator("#log .question .how")).to_have_text("venue ICLR · author Han")
+    expected = assistant.ask(LIST, filters=Filters("ICLR", author="Han"))
+    assert page.locator(".source h3").all_inner_texts() == [f"[{s.n}] {s.paper.title}" for s in expected.sources]
+
+
+def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    ask(page, FACT)
+    ask(page, "What can it predict?")
+    page.get_by_role("button", name="Ask again").nth(1).click()
+    page.locator("#log .answer").nth(2).wait_for()
+    expect(page.locator("#log .question").nth(2)).to_contain_text("What can it predict?")
+    expect(page.locator("#log .answer").nth(2)).to_contain_text("Asked as: ")
+    page.get_by_role("button", name="Edit question").first.click()
+    expect(page.get_by_label("Question")).to_have_value(FACT)
+    expect(page.get_by_label("Question")).to_be_focused()
+    page.locator("#log .answer").nth(1).get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Question")).to_have_value(re.compile("BrainLM"))
+    expect(page.locator("#status")).to_contain_text("by itself")
+    expect(ask(page, "What can it predict?")).not_to_contain_text("Asked as:")
+
+
+def test_an_answer_is_copied_with_its_citations(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url, permissions=["clipboard-read", "clipboard-write"])
+    ask(page, FACT)
+    page.get_by_role("button", name="Copy with citations").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(told(assistant, FACT).text)
+    assert copied.endswith(str(told(assistant, FACT).sources[0].paper.url))
+    expect(page.get_by_role("button", name="Copy with citations")).to_be_visible()
 
 
 def test_money_and_markup_in_a_question_stay_as_typed(visit: Callable[..., Page], url: str) -> None:

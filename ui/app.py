@@ -20,7 +20,8 @@ import gradio as gr
 
 from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
-from ui import handlers, render
+from ui import handlers, options, render, under
+from ui.asking import Asking, again, at
 from ui.handlers import Chat, View
 
 TITLE = "Ask abstracts"
@@ -45,6 +46,7 @@ def build(assistant: Assistant) -> gr.Blocks:
     papers = assistant.papers()
     #: The last question of each open page.
     under_way: dict[str | None, Cancel] = {}
+    examples = handlers.examples(papers)
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
         chat = gr.State(Chat())
@@ -65,8 +67,12 @@ def build(assistant: Assistant) -> gr.Blocks:
                     status = _html("", elem_id="status", html_template='<div role="status">${value}</div>')
                     with gr.Column(elem_id="examples"):
                         _html(render.welcome().markup)
-                        examples = [gr.Button(question, size="sm") for question in handlers.examples(papers)]
-                with gr.Row(elem_id="composer"):
+                        _html(under.questions(examples).markup)
+                with gr.Column(elem_id="foot"):
+                    with gr.Row(elem_id="options"):
+                        controls = options.row(papers, assistant.settings)
+                    composer = gr.Row(elem_id="composer")
+                with composer:
                     box = gr.Textbox(
                         label="Question",
                         show_label=False,
@@ -92,9 +98,20 @@ def build(assistant: Assistant) -> gr.Blocks:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         running: dict[str, Any] = quiet | {"concurrency_limit": AT_ONCE, "concurrency_id": "ask"}
 
-        async def run(question: str, state: Chat, request: gr.Request) -> AsyncIterator[list[Any]]:
+        async def run(
+            question: str, state: Chat, venue: str, year: str, author: str, mode: str, sources: str, request: gr.Request, event: gr.EventData
+        ) -> AsyncIterator[list[Any]]:
+            wanted, box = _data(event), None
+            how = options.chosen(venue, year, author, mode, sources)
+            if "asked" in wanted:
+                asking = again(state.asked, wanted)
+            elif "example" in wanted:
+                clicked = at(examples, wanted["example"])
+                asking = None if clicked is None else Asking(clicked, **how)
+            else:
+                asking, box = Asking(question, state.turns if state.follows is None else state.follows, **how), ""
             cancel = under_way[request.session_hash] = Cancel()
-            async with aclosing(handlers.ask(assistant, pool, question, state, cancel)) as views:
+            async with aclosing(handlers.ask(assistant, pool, asking, state, cancel, box)) as views:
                 async for view in views:
                     yield _updates(view)
 
@@ -102,15 +119,14 @@ def build(assistant: Assistant) -> gr.Blocks:
             # Gradio itself notices a closed tab only at the question's next event, and a silent model gives none.
             under_way.pop(request.session_hash, Cancel()).cancel()
 
-        def show_sources(state: Chat, event: gr.EventData) -> list[Any]:
-            wanted = [event._data.get(name) for name in ("turn", "n")]
-            return _updates(handlers.select(state, *wanted) if all(isinstance(x, int) for x in wanted) else View(state))
+        def select(state: Chat, event: gr.EventData) -> list[Any]:
+            return _updates(handlers.select(state, _data(event)))
 
-        asked = [gr.on([box.submit, ask.click], run, [box, chat], parts, **running)]
-        asked += [example.click(run, [example, chat], parts, **running) for example in examples]
+        # One event for every way to ask, so that a page asks one question at a time.
+        asked = gr.on([box.submit, ask.click, log.submit], run, [box, chat, *controls], parts, **running)
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
-        log.select(show_sources, chat, parts, **quiet)
+        log.select(select, chat, parts, **quiet)
         page.unload(leave)
     return page
 
@@ -156,6 +172,11 @@ def serve(assistant: Assistant, host: str, port: int, share: bool) -> None:
             time.sleep(WATCH_EVERY_S)
     finally:
         page.close(verbose=False)
+
+
+def _data(event: gr.EventData) -> dict[str, Any]:
+    """What `page.js` sends with an event; nothing where Gradio's own components do."""
+    return event._data if isinstance(event._data, dict) else {}
 
 
 def _html(value: str, **options: Any) -> gr.HTML:

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rag.records import BULLETED, Answer, Outcome, Paper, Quote, Sentence, Source, Support
+from rag.records import BULLETED, Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
-from ui.markup import Html, element, is_web_address, join, text
+from ui.markup import NOTHING, Html, element, is_web_address, join, text
 
 VERDICTS: dict[Outcome, str] = {"answered": "", "not_in_abstract": "Declined: not in the abstract", "no_paper": "Declined: no paper here fits"}
 HEDGED = "Uncertain"
+OUTCOMES: dict[Outcome, str] = {"answered": "answered", "not_in_abstract": "not in the abstract", "no_paper": "no paper"}
+KINDS: dict[Kind, str] = {
+    "fact": "a fact",
+    "why": "a reason",
+    "how": "a method",
+    "definition": "a definition",
+    "list": "a list of papers",
+    "count": "a count of papers",
+    "compare": "a comparison",
+    "claim": "a claim",
+    "keywords": "key words",
+    "paper": "a paper",
+    "metadata": "what is listed of papers",
+}
 SUPPORT: dict[Support, str] = {"supported": "", "unsupported": "Not supported", "uncited": "No source"}
 WELCOME = "Each sentence of an answer carries a number that opens the exact words behind it. Ask in your own words, or begin with one of these:"
 CONNECT = " Set OPENAI_API_KEY or OPENAI_BASE_URL to let a language model write them."
@@ -35,13 +49,14 @@ def welcome() -> Html:
     return element("p", WELCOME, class_="welcome")
 
 
-def question(asked: str) -> Html:
-    """What the user asked."""
-    return element("div", element("span", "You asked: ", class_="spoken"), asked, class_="question")
+def question(asked: str, told: Sequence[str] = ()) -> Html:
+    """What the user asked, and how, where that was not as usual."""
+    how = element("span", " · ".join(told), class_="aside how") if told else None
+    return element("div", element("span", "You asked: ", class_="spoken"), asked, how, class_="question")
 
 
-def answer(given: Answer, turn: int) -> Html:
-    """A checked answer; `turn` is its place in the conversation from 0, which makes its ids unique."""
+def answer(given: Answer, turn: int, asked_as: Html = NOTHING) -> Html:
+    """A checked answer; `turn` is its place in the conversation from 0, which makes its ids unique. `asked_as` says what its question became."""
     verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
     by_number = {source.n: source for source in given.sources}
     said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
@@ -49,7 +64,7 @@ def answer(given: Answer, turn: int) -> Html:
     return element(
         "article",
         element("p", verdict, class_="verdict") if verdict else None,
-        element("p", "Asked as: ", given.standalone_question, class_="aside") if given.standalone_question not in ("", given.question) else None,
+        asked_as,
         element("p", given.lead, class_="lead") if given.lead else None,
         element(tag, *parts, class_="claims") if said else None,
         _nearest(given) if given.nearest else None,
@@ -97,6 +112,12 @@ def stopped(sentences: Sequence[Sentence], draft: str) -> Html:
 def working(stage: str) -> Html:
     """What is being done now. The class `busy` turns Ask into Stop."""
     return element("p", stage, "…", class_="busy")
+
+
+def editing(follows: bool) -> Html:
+    """What will happen to a question that was put back into the question box."""
+    words = "It is asked as a follow-up to what came before it then." if follows else "It is asked by itself, without what was said before."
+    return element("p", "Change the question and send it. ", words, class_="aside")
 
 
 def done(given: Answer | None) -> Html:
@@ -190,9 +211,10 @@ def _nearest(given: Answer) -> Html:
 def _facts(given: Answer) -> list[str]:
     """How an answer came about, in a few words each."""
     spent = sum(given.timings_ms.values())
-    facts = [_mode(given.mode, given.model)]
+    facts = [_mode(given.mode, given.model), OUTCOMES[given.outcome]]
     facts += [f"confidence {given.confidence:.0%}"] if given.outcome == "answered" else []  # it is that of an answer, not of a decline
-    facts += given.filters.told()
+    facts += [f"read as: {KINDS[given.kind]}"]
+    facts += [f"{_count(given.searched, 'paper')} looked at"] if given.searched else []
     facts += [_count(len(given.sources), "source")] if given.sources else []
     facts += [f"{spent:.0f} ms" if spent < 1000 else f"{spent / 1000:.1f} s"] if given.timings_ms else []
     facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []
