@@ -310,6 +310,12 @@ def test_an_answer_is_copied_with_its_citations(visit: Callable[..., Page], url:
     assert copied.startswith(told(assistant, FACT).text)
     assert copied.endswith(str(told(assistant, FACT).sources[0].paper.url))
     expect(page.get_by_role("button", name="Copy with citations")).to_be_visible()
+    page.get_by_role("button", name="Copy quote").click()
+    page.wait_for_function(
+        "async words => (await navigator.clipboard.readText()).startsWith(words)", arg=f"“{told(assistant, FACT).sources[0].quotes[0].text}”"
+    )
+    page.get_by_role("button", name="Copy BibTeX").click()
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('@inproceedings{')")
 
 
 def test_money_and_markup_in_a_question_stay_as_typed(visit: Callable[..., Page], url: str) -> None:

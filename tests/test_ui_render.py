@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rag.assistant import Cancel
+from rag.assistant import Cancel, bibtex
 from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
@@ -260,6 +260,12 @@ def test_a_chip_tells_the_quotes_of_its_own_source() -> None:
     one, two = make_source(1, make_paper("Of one."), (0, 7)), make_source(2, make_paper("Of two. More."), (0, 7), (8, 13))
     tips = Parsed(render.answer(make_answer(sentences=(cited(2),), sources=(one, two)), 0).markup).by_class["tip"]
     assert tips == ["“Of two.”“More.”"]
+
+
+def test_a_source_is_copied_word_for_word_and_as_bibtex() -> None:
+    source = make_source(1, make_paper("We show A. We <b>prove</b> B.", title="On A & B", authors=("Ann Lee",), venue="ICML", year=2024), (0, 10), (11, 28))
+    copied = [dict(a)["data-copy"] for _, a in _starts(render.sources(make_answer(sources=(source,)), 0).markup) if "data-copy" in dict(a)]
+    assert copied == ["“We show A.” … “We <b>prove</b> B.” (Lee, ICML 2024)", bibtex([source.paper])]
 
 
 def test_ids_are_unique_over_a_conversation() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rag.assistant import bibtex
 from rag.records import BULLETED, Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
 from ui.markup import NOTHING, Html, element, is_web_address, join, text
@@ -162,12 +163,23 @@ def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
         element("p", ", ".join(paper.authors), class_="authors") if paper.authors else None,
         element("p", " · ".join(x for x in (_venue(paper), f"{origin.file}, abstract {origin.position}") if x), class_="aside"),
         element("p", highlight(paper.text, source.quotes), class_="abstract"),
-        element("button", "Back to the answer", type="button", class_="back", **back),
+        element(
+            "p",
+            element("button", "Back to the answer", type="button", class_="back", **back),
+            copying("Copy quote", " … ".join(f"“{quote.text}”" for quote in source.quotes) + f" ({paper.label})"),
+            copying("Copy BibTeX", bibtex([paper])),
+            class_="actions",
+        ),
         id=f"source-{turn}-{source.n}",
         class_=f"source{' lit' if lit else ''}",
         tabindex=-1,
         aria_label=f"Source {source.n}: {paper.label}",
     )
+
+
+def copying(words: str, copied: str) -> Html:
+    """A button that copies a text; `page.js` does."""
+    return element("button", words, type="button", class_="plain", data_copy=copied)
 
 
 def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place: int) -> Html:

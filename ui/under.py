@@ -5,6 +5,7 @@ from __future__ import annotations
 from rag.records import Answer, Paper
 from ui.asking import Asking
 from ui.markup import NOTHING, Html, element
+from ui.render import copying
 
 
 def under(asked: Asking, place: int) -> Html:
@@ -17,7 +18,7 @@ def under(asked: Asking, place: int) -> Html:
             "p",
             _button("Ask again", "submit", asked=place),
             _button("Edit question", "select", edit=place),
-            _button("Copy with citations", None, copy=with_citations(given)) if given and given.sentences else None,
+            copying("Copy with citations", with_citations(given)) if given and given.sentences else None,
             class_="actions",
         ),
         _following(asked, place),
@@ -63,8 +64,8 @@ def _following(asked: Asking, place: int) -> Html | None:
     return element("ul", *buttons, class_="following", aria_label="Go on with")
 
 
-def _button(words: str, does: str | None, *, class_: str = "plain", label: str | None = None, **data: str | int) -> Html:
-    """A button that sends its data to the server as an event of the conversation, or that the browser knows what to do with."""
+def _button(words: str, does: str, *, class_: str = "plain", label: str | None = None, **data: str | int) -> Html:
+    """A button that sends its data to the server, as an event of the conversation."""
     return element("button", words, type="button", class_=class_, aria_label=label, data_does=does, **{f"data_{name}": value for name, value in data.items()})
 
 
