@@ -16,6 +16,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag.cancelling import Cancel
 from rag.errors import UsageError
 from rag.export import answer_object, bibtex, markdown, search_object
 from rag.feedback import Feedback, gold
@@ -40,7 +41,7 @@ SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
 MAX_QUESTION_CHARS = 5_000
 
-__all__ = ["Assistant", "answer_object", "bibtex", "gold", "markdown", "plain", "search_object"]
+__all__ = ["Assistant", "Cancel", "answer_object", "bibtex", "gold", "markdown", "plain", "search_object"]
 
 
 class Assistant:
@@ -69,6 +70,8 @@ class Assistant:
         sources: int | None = None,
         mode: str | None = None,
         infer_filters: bool = True,
+        dropped: Sequence[Filters] = (),
+        cancel: Cancel | None = None,
     ) -> Generator[Event, None, None]:
         """Answers a question: `Progress` and, from a language model, unchecked `Delta` and checked `Verified` events, then the checked `Answer`.
 
@@ -79,6 +82,8 @@ class Assistant:
             sources: most papers cited; the settings' number if not given.
             mode: `auto`, `extractive` or `llm`; the settings' if not given.
             infer_filters: whether filters are taken out of the question's words ("at ICLR 2024", "but not federated").
+            dropped: filters that do not hold although the words say so; the words are not looked for all the same.
+            cancel: its `cancel()` ends this from another thread, also while the language model is silent; the events then end without an answer.
 
         Raises:
             UsageError: the question is empty or too long.
@@ -94,7 +99,8 @@ class Assistant:
             yield Answer(question, question, "extractive", "fact", "no_paper", 0.0, lead=NOTHING_ASKED)
             return
         spelt, read_as = (question, ()) if is_foreign(question) else self._spelt(question)
-        standalone, notices = self._stand_alone(spelt, history, chosen)
+        cancel = cancel or Cancel()
+        standalone, notices = self._stand_alone(spelt, history, chosen, cancel)
         request = Request(
             question,
             standalone,
@@ -107,6 +113,8 @@ class Assistant:
             listed=sources or max(self.settings.sources, LISTED),
             infer=infer_filters,
             strict=chosen.strict,
+            dropped=tuple(dropped),
+            cancel=cancel,
         )
         yield from self.engine(chosen).stream(request)
 
@@ -272,14 +280,14 @@ class Assistant:
         spelt, words = self._parts.vocabulary.repair(named)
         return spelt, (*names, *words)
 
-    def _stand_alone(self, question: str, history: Sequence[Turn], chosen: Settings) -> tuple[str, tuple[str, ...]]:
+    def _stand_alone(self, question: str, history: Sequence[Turn], chosen: Settings, cancel: Cancel) -> tuple[str, tuple[str, ...]]:
         """The question put so that it needs no history, by the language model where there is one, and notices about that."""
         by_rules = stand_alone(question, history, self._parts.store.papers) if history else question
         if not history or chosen.effective_mode != "llm":
             return by_rules, ()
         from rag.rewrite import rewritten
 
-        return rewritten(question, history, by_rules, self._parts.store.papers, self._parts.chat)
+        return rewritten(question, history, by_rules, self._parts.store.papers, self._parts.chat, cancel)
 
     @property
     def finder(self) -> EvidenceFinder:

@@ -93,6 +93,7 @@ class BudgetedStream(Iterator[str]):
         self._chat, self._question, self._papers, self._kind, self._finder = chat, question, papers, kind, finder
         #: What was left out, in words for a user.
         self.notices: list[str] = []
+        self._closed = False
         self._stream, self._used = self._begin(chat.window())
 
     def __next__(self) -> str:
@@ -101,6 +102,8 @@ class BudgetedStream(Iterator[str]):
         except LLMTooLongError:  # before the first piece, and raised from here if it comes again
             # The server knows better than what was told or assumed, and seldom says by how much: half of what was asked for.
             self._stream, self._used = self._begin(Window(self._used // 2), again=True)
+            if self._closed:  # in the meantime, by another thread
+                self._stream.close()
             return next(self._stream)
 
     def __enter__(self) -> Self:
@@ -111,6 +114,7 @@ class BudgetedStream(Iterator[str]):
 
     def close(self) -> None:
         """As of a `ChatStream`."""
+        self._closed = True
         self._stream.close()
 
     @property

@@ -21,6 +21,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from rag.cancelling import Cancel
 from rag.errors import LLMAuthError, LLMConnectionError, LLMError, LLMServerError
 from rag.llm_errors import clean, headers_of, key_of, late, ours
 from rag.llm_parameters import limit_of
@@ -95,9 +96,9 @@ class ChatModel:
             _log.info("The server does not tell the model's window: %s", error.message)
             return []
 
-    def complete(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 200) -> str:
-        """A short answer in one piece, cut where it reaches `max_tokens`. Raises what a `ChatStream` raises."""
-        with self.stream(messages, max_tokens=max_tokens) as stream:
+    def complete(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 200, cancel: Cancel | None = None) -> str:
+        """A short answer in one piece, cut where it reaches `max_tokens` or is cancelled. Raises what a `ChatStream` raises."""
+        with self.stream(messages, max_tokens=max_tokens) as stream, (cancel or Cancel()).ending(stream.close):
             for _ in stream:
                 pass
             return stream.text

@@ -18,6 +18,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rag import extractive
 from rag.budget import BudgetedStream
+from rag.cancelling import Cancel
 from rag.checking import Checking
 from rag.citations import Finding, Sheet
 from rag.errors import LLMBrokenStreamError, LLMError
@@ -43,8 +44,10 @@ NEAREST = 3
 class Request:
     """One question, ready to be answered.
 
-    `fall_back` says whether a failing language model may be replaced by quotes, `infer` whether filters are read out of the question's words;
-    `listed` is the most papers of a list, `sources` of any other answer; `strict` leaves out what no abstract supports.
+    `fall_back` says whether a failing language model may be replaced by quotes, `infer` whether filters are read out of the question's words,
+    `dropped` which of them do not hold;
+    `listed` is the most papers of a list, `sources` of any other answer; `strict` leaves out what no abstract supports;
+    `cancel` ends it from another thread: the events then end without an answer.
     """
 
     question: str
@@ -58,6 +61,8 @@ class Request:
     listed: int = LISTED
     infer: bool = True
     strict: bool = False
+    dropped: tuple[Filters, ...] = ()
+    cancel: Cancel = field(default_factory=Cancel)
 
 
 @dataclass(slots=True)
@@ -102,6 +107,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
     def stream(self, request: Request) -> Generator[Event, None, None]:
         """Answers a question: what is being done, a language model's text as it comes, its sentences once checked, and last the checked answer.
 
+        What was cancelled ends without an answer.
+
         Raises:
             LLMError: the language model failed and `request.fall_back` is off.
             StoreError: the index cannot be read.
@@ -109,7 +116,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         yield Progress("Searching")
         begun = time.perf_counter()
         papers = self._store.papers
-        reading = read(request.standalone_question, papers.values(), request.filters, infer=request.infer)
+        reading = read(request.standalone_question, papers.values(), request.filters, infer=request.infer, dropped=request.dropped)
         found = Search(papers, self._retriever, self._finder).find(reading, max(request.top_k, request.sources), extractive=request.mode == "extractive")
         run = _Run(request, reading, found, [*request.notices, *found.notices], {}, last=begun)
         run.clock("retrieve")
@@ -127,7 +134,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
                 broke_off = " What it had written is not shown." if isinstance(error, LLMBrokenStreamError) else ""
                 run.notices.append(f"The language model failed, so this answer quotes the abstracts instead. {error}{broke_off}")
                 run.model = run.usage = None
-        yield answer or self._quoted(run)
+        if not request.cancel.cancelled:
+            yield answer or self._quoted(run)
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """The papers for a question, best first."""
@@ -156,7 +164,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         papers = [h.paper for h in given]
         run.model = self._chat.model
         chat = BudgetedStream(self._chat, run.request.standalone_question, papers, found.kind, self._finder)
-        with chat as stream, Checking(given, self._finder) as checking:
+        with chat as stream, run.request.cancel.ending(stream.close), Checking(given, self._finder) as checking:
             live = _Live(len(given), strict=run.request.strict)
             for piece in stream:
                 yield Delta(piece)
@@ -170,6 +178,8 @@ class AbstractsQueryEngine(BaseQueryEngine):
                 run.notices.append(f"The language model stopped at its length limit; {what} (ASK_MAX_TOKENS).")
                 text = whole
             run.clock("write")
+            if run.request.cancel.cancelled:
+                return None
             yield Progress("Checking")
             claims = checking.finish(text)
         findings = [f for _, f in claims if f is not None]
@@ -248,6 +258,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
             timings_ms=dict(run.timings),
             usage=run.usage,
             repairs=run.repairs,
+            searched=run.found.searched,
         )
 
 

@@ -43,7 +43,7 @@ class Reading:
     within: Reading | None = None
 
 
-def read(question: str, papers: Collection[Paper], given: Filters, *, infer: bool = True) -> Reading:
+def read(question: str, papers: Collection[Paper], given: Filters, *, infer: bool = True, dropped: Collection[Filters] = ()) -> Reading:
     """Reads a stand-alone question.
 
     Args:
@@ -51,10 +51,11 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
         papers: of the collection.
         given: filters that the caller gave; each of them goes before what the question's words say.
         infer: whether filters are taken out of the words at all.
+        dropped: those that are taken out of the words, but do not hold.
     """
     if listed := FOUND_FOR.search(question):
-        inner = read(listed["list"], papers, given, infer=infer)
-        outer = read(f"{question[: listed.start()]}papers{question[listed.end() :]}", papers, given, infer=infer)
+        inner = read(listed["list"], papers, given, infer=infer, dropped=dropped)
+        outer = read(f"{question[: listed.start()]}papers{question[listed.end() :]}", papers, given, infer=infer, dropped=dropped)
         if inner.kind in BY_PAPER:
             return replace(outer, question=question, filters=merged(outer.filters, inner.filters), within=inner)
     link = link_in(question, papers)
@@ -68,7 +69,7 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
     rest, filters = (asked, given)
     if infer and not is_foreign(asked):
         rest, found = taken(asked, papers)
-        filters = merged(given, found)
+        filters = merged(given, found.less(dropped))
     topic = topic_of(rest)
     if kind in BY_PAPER and not set(content_stems(topic)) - _NO_TOPIC:
         topic = ""

@@ -6,7 +6,7 @@ Spans are half-open character offsets into `Paper.text`, the abstract as it was 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -150,6 +150,26 @@ class Filters:
         plain = [f"{name} {value}" for name, value in (("venue", self.venue), ("year", self.year), ("author", self.author)) if value is not None]
         return plain + [f"without {term}" for term in self.exclude] + [f"not by {name}" for name in self.not_by] + ["with code"] * self.code
 
+    def apart(self) -> list[Filters]:
+        """Each filter that is set by itself, in the order of `told`."""
+        plain = (Filters(venue=self.venue), Filters(year=self.year), Filters(author=self.author))
+        listed = (*(Filters(exclude=(term,)) for term in self.exclude), *(Filters(not_by=(name,)) for name in self.not_by))
+        return [part for part in (*plain, *listed, Filters(code=self.code)) if part != Filters()]
+
+    def less(self, others: Iterable[Filters]) -> Filters:
+        """These filters without those that any of the others has, too."""
+        kept = self
+        for other in others:
+            kept = Filters(
+                venue=None if kept.venue == other.venue else kept.venue,
+                year=None if kept.year == other.year else kept.year,
+                author=None if kept.author == other.author else kept.author,
+                exclude=tuple(term for term in kept.exclude if term not in other.exclude),
+                code=kept.code and not other.code,
+                not_by=tuple(name for name in kept.not_by if name not in other.not_by),
+            )
+        return kept
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -181,7 +201,7 @@ class Repairs:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A checked answer. `lead` is a frame without a claim of its own; `sentences` holds all that makes a claim."""
+    """A checked answer. `lead` is a frame without a claim of its own; `sentences` holds all that makes a claim; `searched` papers were looked at."""
 
     question: str
     standalone_question: str
@@ -200,6 +220,7 @@ class Answer:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     usage: Usage | None = None
     repairs: Repairs = Repairs()
+    searched: int = 0
 
     @property
     def text(self) -> str:

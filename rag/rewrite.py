@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rag.again import LEFT_OUT, ended, meant_instead
+from rag.cancelling import Cancel
 from rag.errors import LLMError
 from rag.llm import ChatModel
 from rag.markup import plain, words
@@ -27,7 +28,9 @@ KEPT = 0.5
 _NEGATIONS = frozenset(words("no not nor cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt shouldnt wasnt werent wont wouldnt arent against"))
 
 
-def rewritten(question: str, turns: Sequence[Turn], by_rules: str, papers: Mapping[str, Paper], chat: ChatModel) -> tuple[str, tuple[str, ...]]:
+def rewritten(
+    question: str, turns: Sequence[Turn], by_rules: str, papers: Mapping[str, Paper], chat: ChatModel, cancel: Cancel | None = None
+) -> tuple[str, tuple[str, ...]]:
     """The stand-alone question and the notices about it.
 
     Args:
@@ -36,11 +39,12 @@ def rewritten(question: str, turns: Sequence[Turn], by_rules: str, papers: Mappi
         by_rules: the stand-alone question that the rules make, used where the model's cannot be.
         papers: of the collection, by id.
         chat: the language model.
+        cancel: ends the waiting for it.
     """
     last = turns[-MEMORY:]
     titles = [[plain(papers[i].title or papers[i].label) for i in t.paper_ids if i in papers] for t in last]
     try:
-        said = chat.complete(rewrite_messages(question, last, titles)).strip().strip('"“”')
+        said = chat.complete(rewrite_messages(question, last, titles), cancel=cancel).strip().strip('"“”')
     except LLMError as error:
         return by_rules, (f"The language model could not put this follow-up into words, so rules did. {error}",)
     told = [x for t in last for x in (t.question, t.standalone_question, t.answer)]

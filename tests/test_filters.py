@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rag.assistant import Assistant
 from rag.filters import matches, parted
 from rag.records import Filters
 from tests.conftest import make_paper
@@ -42,3 +43,15 @@ def test_a_filter_lets_another_paper_through(filters: Filters, wanted: bool, why
 )
 def test_a_venue_as_it_is_shown_everywhere_matches_nothing(given: Filters, wanted: Filters) -> None:
     assert parted(given) == wanted
+
+
+def test_a_dropped_filter_still_holds_or_its_words_are_looked_for(assistant: Assistant) -> None:
+    question = "Which ICML 2024 papers are about diffusion, but not images?"
+    read = assistant.ask(question)
+    assert read.filters == Filters("ICML", 2024, exclude=("images",))
+    for part in read.filters.apart():
+        wider = assistant.ask(question, dropped=[part])
+        assert wider.filters == read.filters.less([part])
+        assert {s.paper.id for s in read.sources} <= {s.paper.id for s in wider.sources}
+        assert wider.outcome == "answered"
+    assert assistant.ask(question, filters=Filters("ICLR"), dropped=[Filters("ICML")]).filters.venue == "ICLR", "what is given goes before"

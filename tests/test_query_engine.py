@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 
-from rag.assistant import Assistant
+from rag.assistant import Assistant, Cancel
 from rag.errors import LLMError, UsageError
 from rag.prompts import CANNOT_ANSWER
-from rag.records import Answer, Delta, Filters, Repairs
+from rag.records import Answer, Delta, Event, Filters, Repairs, Turn
 from rag.settings import Settings
-from tests.openai_server import OpenAIServer, Reply
+from tests.openai_server import OpenAIServer, Reply, error_reply
 
 Writer = Callable[..., Assistant]
 
@@ -196,6 +198,47 @@ def test_closing_the_stream_leaves_the_request_running(writer: Writer, server: O
     assert any(isinstance(e, Delta) for e in (next(events), next(events), next(events)))
     events.close()
     assert server.chats[0].disconnected.wait(5)
+
+
+TOO_LONG = error_reply(400, "This model's maximum context length is 4096 tokens.", code="context_length_exceeded")
+BEFORE = (Turn("What is BrainLM?", "What is BrainLM?", "A foundation model [1].", ()),)
+WAITS = [
+    pytest.param((Reply(fault="silent"),), (), id="no status line comes"),
+    pytest.param((Reply(fault="comments_first"),), (), id="no token comes"),
+    pytest.param((Reply(pieces=("BrainLM ",), fault="stall"),), (), id="it falls silent"),
+    pytest.param((TOO_LONG, Reply(fault="silent")), (), id="silent at the second, shorter prompt"),
+    pytest.param((error_reply(429, "Busy.", headers={"retry-after": "50"}),), (), id="asked to come back later"),
+    pytest.param((Reply(fault="silent"),), BEFORE, id="silent while it puts a follow-up into words"),
+]
+
+
+@pytest.mark.parametrize(("replies", "history"), WAITS)
+def test_a_cancelled_question_waits_on_for_a_silent_server(
+    seeded_home: Path, server: OpenAIServer, replies: tuple[Reply, ...], history: tuple[Turn, ...]
+) -> None:
+    server.script(*replies)
+    patient = Settings.load(home=seeded_home, openai_base_url=server.url, model="test-model", retries=1, timeout_first_s=60, timeout_next_s=60)
+    cancel, events = Cancel(), list[Event]()
+    reader = threading.Thread(target=lambda: events.extend(Assistant(patient).stream("How long was it trained?", history=history, cancel=cancel)))
+    reader.start()
+    for _ in range(600):
+        if len(server.chats) == len(replies):
+            break
+        time.sleep(0.05)
+    time.sleep(0.3)  # so that it waits
+    cancel.cancel()
+    reader.join(20)
+    assert not reader.is_alive()
+    assert not any(isinstance(e, Answer) for e in events)
+    assert replies[-1].status == 429 or server.chats[-1].disconnected.wait(5)
+    assert len(server.chats) == len(replies), "and asks nothing more"
+
+
+def test_what_was_cancelled_beforehand_is_sent(writer: Writer, server: OpenAIServer) -> None:
+    cancel = Cancel()
+    cancel.cancel()
+    assert not any(isinstance(e, Answer) for e in writer().stream("How many hours of fMRI was BrainLM trained on?", cancel=cancel))
+    assert not server.chats
 
 
 def test_it_is_no_llamaindex_query_engine(assistant: Assistant) -> None:

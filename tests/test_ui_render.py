@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from rag.assistant import Cancel, bibtex
 from rag.errors import AskError, LLMRateError
-from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage
+from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
-from ui import handlers, render
+from ui import drafts, handlers, options, render, under
+from ui.asking import Asking, again
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
 
@@ -132,8 +134,17 @@ def everything(s: str) -> list[Html]:
         timings_ms={s: 1.0},
     )
     declined = make_answer(question=s, outcome="no_paper", lead=s, nearest=(Hit(paper, 0.1), Hit(bare, 0.1)))
-    shown = [render.answer(a, 0) for a in (full, replace(full, kind="list", outcome="not_in_abstract"), declined)]
-    shown += [render.sources(full, 0, 1), render.question(s), render.failure(s, s), render.stopped(s), render.working(s), render.no_sources(s)]
+    shown = [render.answer(a, 0, under.standalone(a, 0)) for a in (full, replace(full, kind="list", outcome="not_in_abstract"), declined)]
+    shown += [under.under(Asking(s, answer=full, following=(s, s)), 0), under.questions((s,)), render.question("Q?", Asking(s, filters=full.filters).told)]
+    shown += [
+        render.sources(full, 0, 1),
+        render.question(s),
+        render.failure(s, s),
+        render.stopped((cited(1, text=s, support="uncited", reason=s),), s),
+        render.checked((cited(text=s),)),
+        render.working(s),
+        render.no_sources(s),
+    ]
     return [*shown, render.header([paper], s, Settings(model=s[:200], openai_base_url="http://x", mode="llm")), text(s)]
 
 
@@ -251,6 +262,12 @@ def test_a_chip_tells_the_quotes_of_its_own_source() -> None:
     assert tips == ["“Of two.”“More.”"]
 
 
+def test_a_source_is_copied_word_for_word_and_as_bibtex() -> None:
+    source = make_source(1, make_paper("We show A. We <b>prove</b> B.", title="On A & B", authors=("Ann Lee",), venue="ICML", year=2024), (0, 10), (11, 28))
+    copied = [dict(a)["data-copy"] for _, a in _starts(render.sources(make_answer(sources=(source,)), 0).markup) if "data-copy" in dict(a)]
+    assert copied == ["“We show A.” … “We <b>prove</b> B.” (Lee, ICML 2024)", bibtex([source.paper])]
+
+
 def test_ids_are_unique_over_a_conversation() -> None:
     given = make_answer(sentences=(cited(1, 2), cited(1)), sources=(make_source(1), make_source(2)))
     html = "".join(render.answer(given, turn).markup for turn in range(3)) + render.sources(given, 2).markup
@@ -305,19 +322,20 @@ def test_empty_fields_leave_nothing_behind() -> None:
 
 
 def test_what_the_question_became_is_shown_only_where_it_changed() -> None:
-    assert "Asked as: Is BrainLM fast?" in Parsed(render.answer(make_answer(question="Is it fast?", standalone_question="Is BrainLM fast?"), 0).markup).text
-    assert "Asked as" not in render.answer(make_answer(), 0).markup
+    followed = make_answer(question="Is it fast?", standalone_question="Is BrainLM fast?")
+    assert "Asked as: Is BrainLM fast?" in Parsed(render.answer(followed, 0, under.standalone(followed, 0)).markup).text
+    assert under.standalone(make_answer(), 0).markup == ""
 
 
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ({}, "Extractive · confidence 90%"),
-        ({"timings_ms": {"a": 900, "b": 350}}, "Extractive · confidence 90% · 1.2 s"),
-        ({"timings_ms": {"a": 20, "b": 21.2}}, "Extractive · confidence 90% · 41 ms"),
-        ({"mode": "llm", "model": "m-1", "usage": Usage(2_000, 100)}, "LLM m-1 · confidence 90% · 2,100 tokens"),
-        ({"filters": Filters("ICML", 2024), "sources": (make_source(),)}, "Extractive · confidence 90% · venue ICML · year 2024 · 1 source"),
-        pytest.param({"outcome": "no_paper"}, "Extractive", id="the confidence is that of an answer"),
+        ({}, "Extractive · answered · confidence 90% · read as: a fact"),
+        ({"timings_ms": {"a": 900, "b": 350}}, "Extractive · answered · confidence 90% · read as: a fact · 1.2 s"),
+        ({"timings_ms": {"a": 20, "b": 21.2}, "kind": "list"}, "Extractive · answered · confidence 90% · read as: a list of papers · 41 ms"),
+        ({"mode": "llm", "model": "m-1", "usage": Usage(2_000, 100)}, "LLM m-1 · answered · confidence 90% · read as: a fact · 2,100 tokens"),
+        ({"searched": 95, "sources": (make_source(),)}, "Extractive · answered · confidence 90% · read as: a fact · 95 papers looked at · 1 source"),
+        pytest.param({"outcome": "no_paper"}, "Extractive · no paper · read as: a fact", id="the confidence is that of an answer"),
     ],
 )
 def test_the_line_under_an_answer_says_how_it_came_about(fields: dict[str, Any], line: str) -> None:
@@ -353,12 +371,12 @@ class Scripted:
 
     def __init__(self, *script: Event | BaseException) -> None:
         self.script = script
-        self.asked: list[tuple[str, tuple[Turn, ...]]] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
         self.streams: list[Iterator[Event]] = []  # held, so that none is closed only because it is forgotten
         self.closed = 0
 
-    def stream(self, question: str, *, history: tuple[Turn, ...]) -> Iterator[Event]:
-        self.asked.append((question, history))
+    def stream(self, question: str, *, cancel: Cancel, **options: Any) -> Iterator[Event]:
+        self.asked.append((question, options))
         self.streams.append(self._play())
         return self.streams[-1]
 
@@ -382,8 +400,12 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def run(assistant: Any, pool: ThreadPoolExecutor, question: str, chat: Chat) -> list[View]:
+    return put(assistant, pool, Asking(question, chat.turns), chat)
+
+
+def put(assistant: Any, pool: ThreadPoolExecutor, asking: Asking | None, chat: Chat) -> list[View]:
     async def collect() -> list[View]:
-        return [view async for view in handlers.ask(assistant, pool, question, chat)]
+        return [view async for view in handlers.ask(assistant, pool, asking, chat, Cancel())]
 
     return asyncio.run(collect())
 
@@ -393,21 +415,55 @@ ANSWER = make_answer(sentences=(cited(1),), sources=(make_source(),))
 
 def test_unchecked_text_is_shown_live_and_then_replaced(pool: ThreadPoolExecutor) -> None:
     views = run(Scripted(Progress("Searching"), Delta("A cl"), Delta("aim."), ANSWER), pool, " Q? ", Chat())
-    assert [v.draft.markup for v in views if v.draft] == ["", "A cl", "A claim.", ""]
+    assert [v.draft.markup for v in views if v.draft] == ["A cl", "A claim.", ""]
     assert "claim" not in "".join(v.log.markup for v in views[:-1] if v.log), "nothing unchecked enters the log"
     last = views[-1]
     assert last.log is not None
-    assert last.log.markup.endswith(render.answer(ANSWER, 0).markup)
+    assert last.log.markup.endswith(render.answer(ANSWER, 0).markup + under.under(last.chat.asked[0], 0).markup)
     assert last.sources == render.sources(ANSWER, 0)
     assert (last.chat.question, last.chat.draft, last.chat.answers) == ("", "", (ANSWER,))
     assert all(v.log is None for v in views[1:-1]), "the conversation is not sent again for each piece"
+
+
+def test_checked_sentences_take_the_place_of_their_text_piece_by_piece(pool: ThreadPoolExecutor) -> None:
+    first, second = cited(1, text="A is so."), cited(2, text="B is 5%.", support="unsupported", reason="5% is not in it")
+    script = (Delta("A is so [1]. B"), Verified(first), Delta(" is 5% [2]. C"), Verified(second), Delta(" goes on"), ANSWER)
+    views = run(Scripted(*script), pool, "Q?", Chat())[1:-1]
+    assert [v.draft and Parsed(v.draft.markup).text for v in views] == ["A is so [1]. B", "B", "B is 5% [2]. C", "C", "C goes on"]
+    checked = [Parsed(v.checked.markup).text.strip() for v in views if v.checked]
+    assert checked == ["A is so. [1]", "A is so. [1] B is 5%. [2] Not supported: 5% is not in it"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "sentence", "left"),
+    [
+        pytest.param("It is so [1]. And", "It is so.", "And", id="a marker before the stop"),
+        pytest.param("It is so. [1][2, 3] And", "It is so.", "And", id="markers after the stop"),
+        pytest.param("It **is** $x^2$ [1].\n- And", "It is x^2.", "- And", id="markup"),
+        pytest.param("As [1] says, it is so [1]. And", "It is so.", "And", id="words left out"),
+        pytest.param("Gone. It is so. And", "It is so.", "And", id="a sentence left out before it"),
+        pytest.param("[2] shows it. And", "This paper shows it.", "[2] shows it. And", id="put otherwise, it stays"),
+        pytest.param("It", "It is so.", "It", id="not there yet"),
+        pytest.param("It is so.", "It is so.", "", id="all of it"),
+        pytest.param("It is so", "…", "It is so", id="no words"),
+    ],
+)
+def test_what_became_a_sentence_leaves_the_unchecked_text_and_nothing_else_does(draft: str, sentence: str, left: str) -> None:
+    assert drafts.rest(draft, sentence) == left
+
+
+def test_a_piece_of_a_long_answer_costs_no_more_than_one_of_a_short(pool: ThreadPoolExecutor) -> None:
+    script = [e for n in range(200) for e in (Delta(f"Claim {n} is"), Delta(" so [1]. "), Verified(cited(1, text=f"Claim {n} is so.")))]
+    views = run(Scripted(*script, ANSWER), pool, "Q?", Chat())
+    assert max(len(v.draft.markup) for v in views if v.draft) < 30
+    assert all(v.checked is None for v in views if v.draft and v.draft.markup), "what is checked is not sent again for each piece"
 
 
 def test_the_next_question_knows_the_conversation(pool: ThreadPoolExecutor) -> None:
     assistant = Scripted(ANSWER)
     chat = run(assistant, pool, "First?", Chat())[-1].chat
     chat = run(assistant, pool, "Second?", chat)[-1].chat
-    assert [(q, len(history)) for q, history in assistant.asked] == [("First?", 0), ("Second?", 1)]
+    assert [(q, len(options["history"])) for q, options in assistant.asked] == [("First?", 0), ("Second?", 1)]
     assert 'id="answer-1"' in chat.log.markup
 
 
@@ -415,14 +471,14 @@ def test_the_next_question_knows_the_conversation(pool: ThreadPoolExecutor) -> N
 def test_an_empty_box_asks_something_or_empties_the_page(pool: ThreadPoolExecutor, nothing: str) -> None:
     assistant = Scripted(ANSWER)
     chat = run(assistant, pool, "First?", Chat())[-1].chat
-    assert run(assistant, pool, nothing, chat) == [View(chat, box="")]
+    assert run(assistant, pool, nothing, chat) == [View(chat, status=text(""), box="")]
     assert len(assistant.asked) == 1
 
 
 def test_an_error_of_ours_becomes_a_message_and_no_turn(pool: ThreadPoolExecutor) -> None:
     last = run(Scripted(Delta("Half"), LLMRateError("Too many <b>requests</b>.", "Wait a minute.")), pool, "Q?", Chat())[-1]
     assert last.log is not None
-    assert Parsed(last.log.markup).text.endswith("No answerToo many <b>requests</b>. Wait a minute.")
+    assert "No answerToo many <b>requests</b>. Wait a minute." in Parsed(last.log.markup).text
     assert (last.chat.turns, last.chat.question, last.draft) == ((), "", text(""))
     assert last.sources is None, "the sources of the last answer stay"
 
@@ -440,7 +496,7 @@ def test_leaving_a_stream_early_closes_it(pool: ThreadPoolExecutor) -> None:
     assistant = Scripted(Delta("a"), Delta("b"), ANSWER)
 
     async def leave() -> None:
-        async with aclosing(handlers.ask(assistant, pool, "Q?", Chat())) as views:
+        async with aclosing(handlers.ask(assistant, pool, Asking("Q?"), Chat(), Cancel())) as views:
             async for view in views:
                 if view.draft == text("a"):
                     return
@@ -449,12 +505,14 @@ def test_leaving_a_stream_early_closes_it(pool: ThreadPoolExecutor) -> None:
     assert assistant.closed == 1
 
 
-def test_stop_keeps_what_was_written_apart_and_says_it_was_not_checked() -> None:
-    running = Chat(log=render.question("Q?"), question="Q?", draft="Half an <i>answer")
+@pytest.mark.parametrize("checked", [(), (cited(1, text="Whole."),)])
+def test_stop_keeps_what_was_written_apart_and_says_it_was_not_checked(checked: tuple[Sentence, ...]) -> None:
+    running = Chat(asked=(Asking("Q?"),), log=render.question("Q?"), question="Q?", checked=checked, draft="Half an <i>answer")
     view = handlers.stop(running)
     assert view.log is not None
+    assert Parsed(view.log.markup).by_class.get("words", []) == [s.text for s in checked]
     assert Parsed(view.log.markup).by_class["draft"] == ["Half an <i>answer"]
-    assert "not checked" in view.log.markup
+    assert "not checked" in view.log.markup.lower()
     assert (view.chat.turns, view.chat.question, view.draft) == ((), "", text(""))
 
 
@@ -463,15 +521,94 @@ def test_stop_after_the_answer_changes_nothing() -> None:
     assert handlers.stop(settled) == View(settled)
 
 
-@pytest.mark.parametrize(("turn", "n"), [(-1, 1), (1, 1), (99, 1)])
-def test_a_browser_cannot_select_what_is_not_there(turn: int, n: int) -> None:
-    chat = Chat(answers=(ANSWER,))
-    assert handlers.select(chat, turn, n) == View(chat)
+ASKED = Chat(asked=(Asking("Q?", answer=ANSWER, following=("Next?",)),), answers=(ANSWER,))
+FOREIGN = ("-1", "1", "99", "", "x", "٠", "0.0", "9" * 5000, 0, None, [], {})
+
+
+@pytest.mark.parametrize("place", FOREIGN)
+@pytest.mark.parametrize("name", ["turn", "edit", "standalone"])
+def test_a_browser_cannot_select_what_is_not_there(name: str, place: object) -> None:
+    assert handlers.select(ASKED, {name: place, "n": place}) == View(ASKED)
+
+
+@pytest.mark.parametrize("place", FOREIGN)
+@pytest.mark.parametrize("button", [{}, {"asked": "0", "without": None}, {"asked": "0", "following": None}])
+def test_a_browser_cannot_ask_again_what_is_not_there(button: dict[str, Any], place: object) -> None:
+    assert again(ASKED.asked, {"asked": place} | {name: value or place for name, value in button.items()}) is None
+
+
+FULL = Filters("ICML", 2024, "Han", ("images", "text"), True, ("Li", "Xu"))
+
+
+def test_a_filter_taken_away_leaves_the_others() -> None:
+    told = FULL.told()
+    assert [part.told() for part in FULL.apart()] == [[words] for words in told]
+    for place, part in enumerate(FULL.apart()):
+        assert FULL.less([part]).told() == [words for n, words in enumerate(told) if n != place]
+    assert FULL.less(FULL.apart()) == Filters() == Filters().less(FULL.apart())
+
+
+def test_a_filter_is_a_button_that_asks_without_it() -> None:
+    given = replace(ANSWER, question="And at ICML?", standalone_question="Which ICML papers are about X?", filters=Filters("ICML", 2024))
+    asked = Asking("And at ICML?", (Turn("Q", "Q", "A", ()),), Filters(year=2024), mode="extractive", sources=3, answer=given)
+    buttons = [dict(a) for tag, a in _starts(under.under(asked, 4).markup) if dict(a).get("class") == "filter"]
+    assert [(b["data-does"], b["data-asked"], b["data-without"]) for b in buttons] == [("submit", "4", "0"), ("submit", "4", "1")]
+    put_next = again([asked], {"asked": "0", "without": "0"})
+    dropped = (Filters("ICML"),)
+    assert put_next == Asking("Which ICML papers are about X?", filters=Filters(year=2024), dropped=dropped, mode="extractive", sources=3)
+    assert put_next.told == ("year 2024", "not filtered by venue ICML", "quoted, no language model", "at most 3 sources")
+    then = again([replace(put_next, answer=given)], {"asked": "0", "without": "1"})
+    assert then is not None
+    assert (then.filters, then.dropped) == (Filters(), (*dropped, Filters(year=2024)))
+
+
+def test_asking_again_asks_the_same_in_the_same_way() -> None:
+    asked = Asking("Q?", (Turn("P?", "P?", "A", ()),), Filters("ICML"), (Filters(year=2024),), "llm", 3, ANSWER, ("Next?",))
+    assert again([asked], {"asked": "0"}) == replace(asked, answer=None, following=())
+    assert again([asked], {"asked": "0", "following": "0"}) == Asking("Next?")
+
+
+def test_an_edited_question_follows_what_it_followed_then(pool: ThreadPoolExecutor) -> None:
+    earlier = (Turn("P?", "P?", "A", ()),)
+    given = replace(ANSWER, question="Is it?", standalone_question="Is X?")
+    chat = Chat(asked=(Asking("Is it?", earlier, answer=given),), turns=(*earlier, *earlier), answers=(ANSWER, given))
+    edited, alone = handlers.select(chat, {"edit": "0"}), handlers.select(chat, {"standalone": "0"})
+    assert (edited.box, edited.chat.follows) == ("Is it?", earlier)
+    assert (alone.box, alone.chat.follows) == ("Is X?", ())
+    assert edited.status is not None
+    assert "follow-up" in edited.status.markup
+    assert run(Scripted(ANSWER), pool, "Is X?", alone.chat)[0].chat.follows is None, "once"
+
+
+def test_what_is_set_above_the_box_is_asked(pool: ThreadPoolExecutor) -> None:
+    assistant = Scripted(ANSWER)
+    views = put(assistant, pool, Asking("Q?", **options.chosen("ICML", "2024", " Han ", "extractive", "3")), Chat())
+    assert assistant.asked[0][1] == {"history": (), "filters": Filters("ICML", 2024, "Han"), "dropped": (), "mode": "extractive", "sources": 3}
+    assert views[0].log is not None
+    assert Parsed(views[0].log.markup).by_class["aside how"] == ["venue ICML · year 2024 · author Han · quoted, no language model · at most 3 sources"]
+    assert options.chosen("", "", "", "", "") == {"filters": Filters(), "mode": None, "sources": None}
+
+
+def test_a_page_that_calls_no_language_model_offers_one() -> None:
+    for settings, shown in ((Settings(mode="extractive", openai_base_url="http://x"), False), (Settings(mode="llm"), True)):
+        row = options.row([make_paper(venue="ICML", year=2024, authors=("A",))], settings)
+        assert [c.visible for c in row] == [True, True, True, shown, True]
+        assert all(value in ("", "extractive") for _, value in row[3].choices), "nor lets a browser choose it"
+
+
+def test_an_answer_is_copied_with_its_sources_and_what_is_not_supported_says_so() -> None:
+    paper = make_paper(title="On A", authors=("Ann Lee", "Bo Ek"), venue="ICML", year=2024, url="https://x.example/1")
+    given = make_answer(
+        lead="One.", sentences=(cited(1, text="A is."), cited(text="B is.", support="uncited", reason="none")), sources=(make_source(1, paper),)
+    )
+    told = "One. A is. [1] B is. (not supported)\n\n[1] Ann Lee, Bo Ek. On A. ICML 2024. https://x.example/1"
+    assert under.with_citations(given) == told
+    assert told in [dict(a).get("data-copy") for _, a in _starts(under.under(Asking("Q?", answer=given), 0).markup)]
 
 
 def test_an_earlier_answer_shows_its_own_sources() -> None:
     other = replace(ANSWER, question="Other?", sources=(make_source(1, make_paper("Another.")),))
-    view = handlers.select(Chat(answers=(ANSWER, other)), 0, 1)
+    view = handlers.select(Chat(answers=(ANSWER, other)), {"turn": "0", "n": "1"})
     assert view.sources is not None
     parsed = Parsed(view.sources.markup)
     assert parsed.by_class["abstract"] == ["We show A. We prove B."]

@@ -17,10 +17,11 @@ from typing import Any
 
 import gradio as gr
 
-from rag.assistant import Assistant
+from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
-from ui import handlers, keeping, programs, render
+from ui import handlers, keeping, options, programs, render, under
 from ui.afterwards import PANEL
+from ui.asking import Asking, again, at
 from ui.handlers import Chat, View
 from ui.streaming import Streams
 
@@ -40,6 +41,9 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
     """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
     streams = streams or Streams()
     papers = assistant.papers()
+    #: The last question of each open page.
+    under_way: dict[str | None, Cancel] = {}
+    examples = handlers.examples(papers)
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
         chat = gr.State(Chat())
@@ -56,12 +60,17 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                         html_template='<div role="log" aria-label="Conversation">${value}</div>',
                         js_on_load=(HERE / "page.js").read_text("utf-8"),
                     )
+                    checked = _html("", elem_id="checked", html_template='<p class="aside">Checked so far:</p><p class="claims">${value}</p>')
                     draft = _html("", elem_id="draft", html_template='<p class="aside">Not checked yet:</p><p class="draft">${value}</p>')
                     status = _html("", elem_id="status", html_template='<div role="status">${value}</div>')
                     with gr.Column(elem_id="examples"):
                         _html(render.welcome().markup)
-                        examples = [gr.Button(question, size="sm") for question in handlers.examples(papers)]
-                with gr.Row(elem_id="composer"):
+                        _html(under.questions(examples).markup)
+                with gr.Column(elem_id="foot"):
+                    with gr.Row(elem_id="options"):
+                        controls = options.row(papers, assistant.settings)
+                    composer = gr.Row(elem_id="composer")
+                with composer:
                     box = gr.Textbox(
                         label="Question",
                         show_label=False,
@@ -83,30 +92,46 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                     js_on_load="watch('value', () => element.querySelector('.lit')?.focus());",
                 )
 
-        parts: list[Any] = [chat, log, status, draft, sources, box]
+        parts: list[Any] = [chat, log, status, checked, draft, sources, box]
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         running: dict[str, Any] = quiet | {"concurrency_limit": None}  # `Streams` has them wait in line, and says so
 
-        async def run(question: str, state: Chat) -> AsyncIterator[list[Any]]:
-            async with aclosing(handlers.ask(assistant, streams, question, state)) as views:
+        async def run(
+            question: str, state: Chat, venue: str, year: str, author: str, mode: str, sources: str, request: gr.Request, event: gr.EventData
+        ) -> AsyncIterator[list[Any]]:
+            wanted, box = _data(event), None
+            how = options.chosen(venue, year, author, mode, sources)
+            if "asked" in wanted:
+                asking = again(state.asked, wanted)
+            elif "example" in wanted:
+                clicked = at(examples, wanted["example"])
+                asking = None if clicked is None else Asking(clicked, **how)
+            else:
+                asking, box = Asking(question, state.turns if state.follows is None else state.follows, **how), ""
+            cancel = under_way[request.session_hash] = Cancel()
+            async with aclosing(handlers.ask(assistant, streams, asking, state, cancel, box)) as views:
                 async for view in views:
                     yield _updates(view)
 
-        def show_sources(state: Chat, event: gr.EventData) -> list[Any]:
-            wanted = [event._data.get(name) for name in ("turn", "n")]
-            return _updates(handlers.select(state, *wanted) if all(isinstance(x, int) for x in wanted) else View(state))
+        def leave(request: gr.Request) -> None:
+            # Gradio itself notices a closed tab only at the question's next event, and a silent model gives none.
+            under_way.pop(request.session_hash, Cancel()).cancel()
 
-        asked = [gr.on([box.submit, ask.click], run, [box, chat], parts, **running)]
-        asked += [example.click(run, [example, chat], parts, **running) for example in examples]
+        def select(state: Chat, event: gr.EventData) -> list[Any]:
+            return _updates(handlers.select(state, _data(event)))
+
+        # One event for every way to ask, so that a page asks one question at a time.
+        asked = gr.on([box.submit, ask.click, log.submit], run, [box, chat, *controls], parts, **running)
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
-        log.select(show_sources, chat, parts, **quiet)
+        log.select(select, chat, parts, **quiet)
+        page.unload(leave)
         _keep(assistant, chat, past, parts, asked, quiet)
         programs.serve(assistant, streams)
     return page
 
 
-def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any], asked: list[Any], quiet: dict[str, Any]) -> None:
+def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any], asked: Any, quiet: dict[str, Any]) -> None:
     """Wires what is done with answers afterwards; what an event carries comes from a browser."""
 
     def take(state: Chat, event: gr.EventData) -> Any:
@@ -129,8 +154,7 @@ def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any],
             told = "A kept conversation could not be read, and was forgotten."
             return [*_updates(View(state)), keeping.message(forget=event._data.get("id"), told=told)]
 
-    for event in asked:
-        event.then(keeping.kept, chat, past, **quiet)
+    asked.then(keeping.kept, chat, past, **quiet)
     past.download(take, chat, past, **quiet)
     past.like(judge, chat, past, **quiet)
     past.select(reopen, chat, [*parts, past], cancels=asked, **quiet)
@@ -198,6 +222,11 @@ def _tools(assistant: Assistant, streams: Streams, host: str) -> dict[str, Any]:
     return tools.server(assistant, streams, host)
 
 
+def _data(event: gr.EventData) -> dict[str, Any]:
+    """What `page.js` sends with an event; nothing where Gradio's own components do."""
+    return event._data if isinstance(event._data, dict) else {}
+
+
 def _html(value: str, **options: Any) -> gr.HTML:
     """A part of the page, without Gradio's typography."""
     return gr.HTML(value, apply_default_css=False, **({"js_on_load": None} | options))
@@ -219,7 +248,7 @@ def _theme() -> gr.themes.Base:
 
 def _updates(view: View) -> list[Any]:
     """A view as Gradio's outputs, in the order of `parts`."""
-    shown = (view.log, view.status, view.draft, view.sources)
+    shown = (view.log, view.status, view.checked, view.draft, view.sources)
     return [view.chat, *(gr.skip() if part is None else part.markup for part in shown), gr.skip() if view.box is None else view.box]
 
 

@@ -6,15 +6,17 @@ A conversation belongs to one open page; it goes in and comes out as a value, so
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Any
 
-from rag.assistant import Assistant
+from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
-from rag.records import Answer, Delta, Paper, Progress, Turn
-from ui import render
+from rag.records import Answer, Delta, Paper, Progress, Sentence, Turn, Verified
+from ui import drafts, render, under
 from ui.afterwards import bar
+from ui.asking import Asking, at
 from ui.markup import NOTHING, Html, text
 from ui.streaming import Streams
 
@@ -34,12 +36,19 @@ EXAMPLES = len(SEED_EXAMPLES)
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A conversation: turns for follow-ups, answers for their sources, what the log shows, and the question under way with its unchecked text."""
+    """A conversation: every question, turns for follow-ups, answers for their sources, what the log shows, and the question under way.
 
+    Of that, the sentences of its answer that have been checked, and the text after them, which has not. `follows` is what the next question
+    follows where that is not the whole conversation.
+    """
+
+    asked: tuple[Asking, ...] = ()
     turns: tuple[Turn, ...] = ()
     answers: tuple[Answer, ...] = ()
     log: Html = NOTHING
+    follows: tuple[Turn, ...] | None = None
     question: str = ""
+    checked: tuple[Sentence, ...] = ()
     draft: str = ""
 
 
@@ -50,25 +59,30 @@ class View:
     chat: Chat
     log: Html | None = None
     status: Html | None = None
+    checked: Html | None = None
     draft: Html | None = None
     sources: Html | None = None
     box: str | None = None
 
 
-async def ask(assistant: Assistant, streams: Streams, question: str, chat: Chat) -> AsyncGenerator[View, None]:
-    """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for."""
-    question = question.strip()
-    if not question:
+async def ask(assistant: Assistant, streams: Streams, asking: Asking | None, chat: Chat, cancel: Cancel, box: str | None = "") -> AsyncGenerator[View, None]:
+    """Asks, and yields the page as it changes. An `AskError` becomes a message in the chat; anything else is logged and apologised for.
+
+    Leaving it early ends the question, as `cancel` does from elsewhere. `box` is what is left in the question box.
+    """
+    question = asking.question.strip() if asking else ""
+    if not asking or not question:
         # A run that yields nothing would have Gradio empty the page.
-        yield View(chat, box="")
+        yield View(replace(chat, follows=None), status=NOTHING, box=box)
         return
-    chat = replace(chat, log=chat.log + render.question(question), question=question, draft="")
-    yield View(chat, log=chat.log, status=render.working("Starting"), draft=NOTHING, box="")
+    place = len(chat.asked)
+    chat = replace(chat, asked=(*chat.asked, asking), log=chat.log + render.question(question, asking.told), follows=None, question=question)
+    yield View(chat, log=chat.log, status=render.working("Starting"), box=box)
     given: Answer | None = None
     ending = NOTHING
     try:
-        stream = assistant.stream(question, history=chat.turns)
-        async with aclosing(streams.events(stream)) as events:
+        stream = assistant.stream(question, **asking.options, cancel=cancel)
+        async with aclosing(streams.events(stream, cancel)) as events:
             async for event in events:
                 match event:
                     case Progress(stage=stage):
@@ -76,38 +90,54 @@ async def ask(assistant: Assistant, streams: Streams, question: str, chat: Chat)
                     case Delta(text=piece):
                         chat = replace(chat, draft=chat.draft + piece)
                         yield View(chat, draft=text(chat.draft))
+                    case Verified(sentence=sentence):
+                        chat = replace(chat, checked=(*chat.checked, sentence), draft=drafts.rest(chat.draft, sentence.text))
+                        yield View(chat, checked=render.checked(chat.checked), draft=text(chat.draft))
                     case Answer():
                         given = event
-                        ending = render.answer(event, len(chat.answers)) + bar(len(chat.answers))
+                        ending = render.answer(event, len(chat.answers), under.standalone(event, place)) + bar(len(chat.answers))
                         chat = replace(chat, turns=(*chat.turns, assistant.turn(event)), answers=(*chat.answers, event))
     except AskError as error:
         ending = render.failure(error.message, error.hint)
     except Exception:
         logger.exception("a question failed")
         ending = render.failure("Something went wrong that should not have.", "Ask again; if it happens again, the server's log says more.")
-    chat = replace(chat, log=chat.log + ending, question="", draft="")
+    over = replace(asking, answer=given)
+    chat = replace(chat, asked=(*chat.asked[:place], over), log=chat.log + ending + under.under(over, place), question="", checked=(), draft="")
     shown = render.sources(given, len(chat.answers) - 1) if given else None
-    yield View(chat, log=chat.log, status=render.done(given), draft=NOTHING, sources=shown)
+    yield View(chat, log=chat.log, status=render.done(given), checked=NOTHING, draft=NOTHING, sources=shown)
 
 
 def stop(chat: Chat) -> View:
-    """After the running question was ended: says so, and keeps its unchecked text apart. Nothing changes if it had just been answered."""
+    """After the running question was ended: says so, and keeps what was written of it. Nothing changes if it had just been answered."""
     if not chat.question:
         return View(chat)
-    chat = replace(chat, log=chat.log + render.stopped(chat.draft), question="", draft="")
-    return View(chat, log=chat.log, status=render.done(None), draft=NOTHING)
+    place = len(chat.asked) - 1
+    ending = render.stopped(chat.checked, chat.draft) + under.under(chat.asked[place], place)
+    chat = replace(chat, log=chat.log + ending, question="", checked=(), draft="")
+    return View(chat, log=chat.log, status=render.done(None), checked=NOTHING, draft=NOTHING)
 
 
 def forget() -> View:
     """A new conversation."""
-    return View(Chat(), log=NOTHING, status=NOTHING, draft=NOTHING, sources=render.no_sources(), box="")
+    return View(Chat(), log=NOTHING, status=NOTHING, checked=NOTHING, draft=NOTHING, sources=render.no_sources(), box="")
 
 
-def select(chat: Chat, turn: int, n: int) -> View:
-    """Shows the sources of an earlier answer with one of them lit. The numbers come from a browser: those that fit nothing change nothing."""
-    if not 0 <= turn < len(chat.answers):
-        return View(chat)
-    return View(chat, sources=render.sources(chat.answers[turn], turn, n))
+def select(chat: Chat, wanted: Mapping[str, Any]) -> View:
+    """What a button changes on the page without asking. What it wants comes from a browser: what fits nothing changes nothing.
+
+    Args:
+        wanted: `turn` and `n`, to show the sources of an earlier answer with one of them lit; or `edit`, the place of a question to put into the
+            question box, or `standalone`, that of one whose stand-alone form is to be put there.
+    """
+    if (given := at(chat.answers, wanted.get("turn"))) is not None:
+        turn = int(wanted["turn"])
+        return View(chat, sources=render.sources(given, turn, next((s.n for s in given.sources if str(s.n) == wanted.get("n")), None)))
+    if (asked := at(chat.asked, wanted.get("edit"))) is not None:
+        return View(replace(chat, follows=asked.history), status=render.editing(bool(asked.history)), box=asked.question)
+    if (asked := at(chat.asked, wanted.get("standalone"))) is not None and asked.answer:
+        return View(replace(chat, follows=()), status=render.editing(False), box=asked.answer.standalone_question)
+    return View(chat)
 
 
 def examples(papers: Sequence[Paper]) -> tuple[str, ...]:

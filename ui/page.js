@@ -1,24 +1,42 @@
 // Gradio runs this once, with `element` (the conversation), `trigger` and `watch` in scope.
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const scroll = (target, block) => target.scrollIntoView({ block, behavior: calm.matches ? "auto" : "smooth" });
+const box = () => document.querySelector("#question textarea");
 
-// A chip leads to its source, a source back to its sentence. The sources of an earlier answer are fetched first.
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("[data-goto]");
-  if (link) {
-    const target = document.getElementById(link.dataset.goto);
-    if (!target) {
-      trigger("select", { turn: Number(link.dataset.turn), n: Number(link.dataset.n) });
-      return;
-    }
+// Browsers give pages from another machine no clipboard without https.
+async function copy(words) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(words);
+  const held = Object.assign(document.createElement("textarea"), { value: words });
+  document.body.append(held);
+  held.select();
+  document.execCommand("copy");
+  held.remove();
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const { does, goto, copy: words, ...wanted } = button.dataset;
+  const target = goto && document.getElementById(goto);
+  if (target) {
+    // A chip leads to its source, a source back to its sentence.
     document.querySelectorAll(".lit").forEach((lit) => lit.classList.remove("lit"));
     target.classList.add("lit");
     target.focus({ preventScroll: true });
     scroll(target, "nearest");
-  }
-  // These buttons go away when used; from the keyboard (detail 0), go on in the question box.
-  if (event.detail === 0 && event.target.closest("#ask, #stop, #new, #examples")) {
-    document.querySelector("#question textarea").focus();
+  } else if (goto) {
+    trigger("select", wanted); // the sources of an earlier answer are fetched first
+  } else if (does) {
+    trigger(does, wanted);
+    if (does === "select" || event.detail === 0) box().focus();
+  } else if (words !== undefined) {
+    await copy(words);
+    const label = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = label), 1500);
+    if (event.detail === 0) button.focus();
+  } else if (event.detail === 0 && button.closest("#ask, #stop, #new")) {
+    box().focus(); // these go away when used; from the keyboard (detail 0), go on in the question box
   }
 });
 

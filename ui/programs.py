@@ -21,7 +21,7 @@ import gradio as gr
 from gradio.events import api
 from pydantic import Field, ValidationError, validate_call
 
-from rag.assistant import Assistant, answer_object, search_object
+from rag.assistant import Assistant, Cancel, answer_object, search_object
 from rag.errors import AskError, UsageError
 from rag.records import Answer, Delta, Event, Filters, Progress, Verified
 from ui.streaming import Streams
@@ -96,7 +96,9 @@ def answering(
         ValidationError: an argument is of another type, or out of bounds.
     """
     filters = Filters(venue or None, year, author or None)
-    return streams.events(assistant.stream(question, filters=filters, sources=sources, mode=mode, infer_filters=not whole))
+    cancel = Cancel()
+    stream = assistant.stream(question, filters=filters, sources=sources, mode=mode, infer_filters=not whole, cancel=cancel)
+    return streams.events(stream, cancel)
 
 
 @validate_call(config={"strict": True, "arbitrary_types_allowed": True})

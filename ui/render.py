@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rag.records import BULLETED, Answer, Outcome, Paper, Quote, Sentence, Source, Support
+from rag.assistant import bibtex
+from rag.records import BULLETED, Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
-from ui.markup import Html, element, is_web_address, join, text
+from ui.markup import NOTHING, Html, element, is_web_address, join, text
 
 VERDICTS: dict[Outcome, str] = {"answered": "", "not_in_abstract": "Declined: not in the abstract", "no_paper": "Declined: no paper here fits"}
 HEDGED = "Uncertain"
+OUTCOMES: dict[Outcome, str] = {"answered": "answered", "not_in_abstract": "not in the abstract", "no_paper": "no paper"}
+KINDS: dict[Kind, str] = {
+    "fact": "a fact",
+    "why": "a reason",
+    "how": "a method",
+    "definition": "a definition",
+    "list": "a list of papers",
+    "count": "a count of papers",
+    "compare": "a comparison",
+    "claim": "a claim",
+    "keywords": "key words",
+    "paper": "a paper",
+    "metadata": "what is listed of papers",
+}
 SUPPORT: dict[Support, str] = {"supported": "", "unsupported": "Not supported", "uncited": "No source"}
 WELCOME = "Each sentence of an answer carries a number that opens the exact words behind it. Ask in your own words, or begin with one of these:"
 CONNECT = " Set OPENAI_API_KEY or OPENAI_BASE_URL to let a language model write them."
@@ -35,13 +50,14 @@ def welcome() -> Html:
     return element("p", WELCOME, class_="welcome")
 
 
-def question(asked: str) -> Html:
-    """What the user asked."""
-    return element("div", element("span", "You asked: ", class_="spoken"), asked, class_="question")
+def question(asked: str, told: Sequence[str] = ()) -> Html:
+    """What the user asked, and how, where that was not as usual."""
+    how = element("span", " · ".join(told), class_="aside how") if told else None
+    return element("div", element("span", "You asked: ", class_="spoken"), asked, how, class_="question")
 
 
-def answer(given: Answer, turn: int) -> Html:
-    """A checked answer; `turn` is its place in the conversation from 0, which makes its ids unique."""
+def answer(given: Answer, turn: int, asked_as: Html = NOTHING) -> Html:
+    """A checked answer; `turn` is its place in the conversation from 0, which makes its ids unique. `asked_as` says what its question became."""
     verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
     by_number = {source.n: source for source in given.sources}
     said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
@@ -49,7 +65,7 @@ def answer(given: Answer, turn: int) -> Html:
     return element(
         "article",
         element("p", verdict, class_="verdict") if verdict else None,
-        element("p", "Asked as: ", given.standalone_question, class_="aside") if given.standalone_question not in ("", given.question) else None,
+        asked_as,
         element("p", given.lead, class_="lead") if given.lead else None,
         element(tag, *parts, class_="claims") if said else None,
         _nearest(given) if given.nearest else None,
@@ -66,15 +82,43 @@ def failure(message: str, hint: str) -> Html:
     return element("article", element("p", "No answer", class_="verdict"), element("p", message, " ", hint), class_="answer failed")
 
 
-def stopped(draft: str) -> Html:
+def checked(sentences: Sequence[Sentence]) -> Html:
+    """Sentences of an answer that is still being written. Their sources are told with the answer, so their numbers lead nowhere yet."""
+    return join(
+        element(
+            "span",
+            element("span", s.text, class_="words"),
+            element("span", *(f" [{n}]" for n in s.citations), class_="number") if s.citations else None,
+            _why(s),
+            " ",
+            class_=f"claim {s.support}",
+        )
+        for s in sentences
+    )
+
+
+def stopped(sentences: Sequence[Sentence], draft: str) -> Html:
     """A question that was stopped, with what had been written of its answer."""
-    words = "Stopped. What had been written was not checked:" if draft else "Stopped before an answer was written."
-    return element("article", element("p", words, class_="verdict"), element("p", draft, class_="draft") if draft else None, class_="answer failed")
+    written = "" if sentences else "What had been written was not checked:" if draft else "Nothing had been written yet."
+    return element(
+        "article",
+        element("p", "Stopped. ", written, class_="verdict"),
+        element("p", checked(sentences), class_="claims") if sentences else None,
+        element("p", "Not checked:", class_="aside") if sentences and draft else None,
+        element("p", draft, class_="draft") if draft else None,
+        class_="answer failed",
+    )
 
 
 def working(stage: str) -> Html:
     """What is being done now. The class `busy` turns Ask into Stop."""
     return element("p", stage, "…", class_="busy")
+
+
+def editing(follows: bool) -> Html:
+    """What will happen to a question that was put back into the question box."""
+    words = "It is asked as a follow-up to what came before it then." if follows else "It is asked by itself, without what was said before."
+    return element("p", "Change the question and send it. ", words, class_="aside")
 
 
 def done(given: Answer | None) -> Html:
@@ -119,7 +163,13 @@ def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
         element("p", ", ".join(paper.authors), class_="authors") if paper.authors else None,
         element("p", " · ".join(x for x in (_venue(paper), f"{origin.file}, abstract {origin.position}") if x), class_="aside"),
         element("p", highlight(paper.text, source.quotes), class_="abstract"),
-        element("button", "Back to the answer", type="button", class_="back", **back),
+        element(
+            "p",
+            element("button", "Back to the answer", type="button", class_="back", **back),
+            copying("Copy quote", " … ".join(f"“{quote.text}”" for quote in source.quotes) + f" ({paper.label})"),
+            copying("Copy BibTeX", bibtex([paper])),
+            class_="actions",
+        ),
         id=f"source-{turn}-{source.n}",
         class_=f"source{' lit' if lit else ''}",
         tabindex=-1,
@@ -127,19 +177,28 @@ def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
     )
 
 
+def copying(words: str, copied: str) -> Html:
+    """A button that copies a text; `page.js` does."""
+    return element("button", words, type="button", class_="plain", data_copy=copied)
+
+
 def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place: int) -> Html:
     """A sentence with its chips and, where it is not supported, why."""
-    # Without a reason it could not be compared, which a notice says once.
-    why = f"{SUPPORT[sentence.support]}: {sentence.reason}" if SUPPORT[sentence.support] and sentence.reason else ""
     return element(
         "span",
         element("span", sentence.text, class_="words"),
         *(part for n in sentence.citations for part in (" ", _chip(by_number[n], turn, place))),
-        element("span", " ", why, class_="why") if why else None,
+        _why(sentence),
         id=f"answer-{turn}-{place}",
         class_=f"claim {sentence.support}",
         tabindex=-1,
     )
+
+
+def _why(sentence: Sentence) -> Html | None:
+    """Why a sentence is not supported. Without a reason it could not be compared, which a notice says once."""
+    told = SUPPORT[sentence.support]
+    return element("span", f" {told}: {sentence.reason}", class_="why") if told and sentence.reason else None
 
 
 def _chip(source: Source, turn: int, place: int) -> Html:
@@ -164,9 +223,10 @@ def _nearest(given: Answer) -> Html:
 def _facts(given: Answer) -> list[str]:
     """How an answer came about, in a few words each."""
     spent = sum(given.timings_ms.values())
-    facts = [_mode(given.mode, given.model)]
+    facts = [_mode(given.mode, given.model), OUTCOMES[given.outcome]]
     facts += [f"confidence {given.confidence:.0%}"] if given.outcome == "answered" else []  # it is that of an answer, not of a decline
-    facts += given.filters.told()
+    facts += [f"read as: {KINDS[given.kind]}"]
+    facts += [f"{_count(given.searched, 'paper')} looked at"] if given.searched else []
     facts += [_count(len(given.sources), "source")] if given.sources else []
     facts += [f"{spent:.0f} ms" if spent < 1000 else f"{spent / 1000:.1f} s"] if given.timings_ms else []
     facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []

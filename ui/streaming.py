@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from rag.assistant import Cancel
 from rag.records import Event, Progress
 
 #: Questions answered at once. Local search keeps one core busy, a language model mostly waits.
@@ -27,10 +28,10 @@ class Streams:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ask")
         self._line: list[asyncio.Event] = []  # those that run, then those that wait
 
-    async def events(self, stream: Generator[Event, None, None]) -> AsyncGenerator[Event, None]:
+    async def events(self, stream: Generator[Event, None, None], cancel: Cancel) -> AsyncGenerator[Event, None]:
         """A stream step by step, so that Stop is heard while a language model is silent; before it `Progress`, while it waits in line.
 
-        When it is left early, the stream is closed as soon as its running step returns: a generator cannot be closed while it runs.
+        When it is left early, `cancel` ends its running step, and the stream is closed once that has returned.
         """
         ticket = asyncio.Event()  # set whenever the line has moved
         self._line.append(ticket)
@@ -44,6 +45,7 @@ class Streams:
                     yield event
                     step = self._pool.submit(next, stream, None)
             finally:
+                cancel.cancel()
                 step.add_done_callback(lambda _: stream.close())
         finally:
             self._line.remove(ticket)
