@@ -7,7 +7,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -24,6 +23,7 @@ from ui import drafts, handlers, options, render, under
 from ui.asking import Asking, again
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
+from ui.streaming import Streams
 
 UI = Path(render.__file__).parent
 
@@ -263,7 +263,7 @@ def test_a_chip_tells_the_quotes_of_its_own_source() -> None:
 
 
 def test_a_source_is_copied_word_for_word_and_as_bibtex() -> None:
-    source = make_source(1, make_paper("We show A. We <b>prove</b> B.", title="On A & B", authors=("Ann Lee",), venue="ICML", year=2024), (0, 10), (11, 28))
+    source = make_source(1, make_paper("We show A. We <b>prove</b> B.", title="On A & B", authors=("Ann Lee",), venue="ICML", year=2024), (0, 10), (11, 29))
     copied = [dict(a)["data-copy"] for _, a in _starts(render.sources(make_answer(sources=(source,)), 0).markup) if "data-copy" in dict(a)]
     assert copied == ["“We show A.” … “We <b>prove</b> B.” (Lee, ICML 2024)", bibtex([source.paper])]
 
@@ -394,18 +394,17 @@ class Scripted:
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
+def streams() -> Streams:
+    return Streams()
 
 
-def run(assistant: Any, pool: ThreadPoolExecutor, question: str, chat: Chat) -> list[View]:
-    return put(assistant, pool, Asking(question, chat.turns), chat)
+def run(assistant: Any, streams: Streams, question: str, chat: Chat) -> list[View]:
+    return put(assistant, streams, Asking(question, chat.turns), chat)
 
 
-def put(assistant: Any, pool: ThreadPoolExecutor, asking: Asking | None, chat: Chat) -> list[View]:
+def put(assistant: Any, streams: Streams, asking: Asking | None, chat: Chat) -> list[View]:
     async def collect() -> list[View]:
-        return [view async for view in handlers.ask(assistant, pool, asking, chat, Cancel())]
+        return [view async for view in handlers.ask(assistant, streams, asking, chat, Cancel())]
 
     return asyncio.run(collect())
 
@@ -413,8 +412,8 @@ def put(assistant: Any, pool: ThreadPoolExecutor, asking: Asking | None, chat: C
 ANSWER = make_answer(sentences=(cited(1),), sources=(make_source(),))
 
 
-def test_unchecked_text_is_shown_live_and_then_replaced(pool: ThreadPoolExecutor) -> None:
-    views = run(Scripted(Progress("Searching"), Delta("A cl"), Delta("aim."), ANSWER), pool, " Q? ", Chat())
+def test_unchecked_text_is_shown_live_and_then_replaced(streams: Streams) -> None:
+    views = run(Scripted(Progress("Searching"), Delta("A cl"), Delta("aim."), ANSWER), streams, " Q? ", Chat())
     assert [v.draft.markup for v in views if v.draft] == ["A cl", "A claim.", ""]
     assert "claim" not in "".join(v.log.markup for v in views[:-1] if v.log), "nothing unchecked enters the log"
     last = views[-1]
@@ -425,10 +424,10 @@ def test_unchecked_text_is_shown_live_and_then_replaced(pool: ThreadPoolExecutor
     assert all(v.log is None for v in views[1:-1]), "the conversation is not sent again for each piece"
 
 
-def test_checked_sentences_take_the_place_of_their_text_piece_by_piece(pool: ThreadPoolExecutor) -> None:
+def test_checked_sentences_take_the_place_of_their_text_piece_by_piece(streams: Streams) -> None:
     first, second = cited(1, text="A is so."), cited(2, text="B is 5%.", support="unsupported", reason="5% is not in it")
     script = (Delta("A is so [1]. B"), Verified(first), Delta(" is 5% [2]. C"), Verified(second), Delta(" goes on"), ANSWER)
-    views = run(Scripted(*script), pool, "Q?", Chat())[1:-1]
+    views = run(Scripted(*script), streams, "Q?", Chat())[1:-1]
     assert [v.draft and Parsed(v.draft.markup).text for v in views] == ["A is so [1]. B", "B", "B is 5% [2]. C", "C", "C goes on"]
     checked = [Parsed(v.checked.markup).text.strip() for v in views if v.checked]
     assert checked == ["A is so. [1]", "A is so. [1] B is 5%. [2] Not supported: 5% is not in it"]
@@ -452,51 +451,51 @@ def test_what_became_a_sentence_leaves_the_unchecked_text_and_nothing_else_does(
     assert drafts.rest(draft, sentence) == left
 
 
-def test_a_piece_of_a_long_answer_costs_no_more_than_one_of_a_short(pool: ThreadPoolExecutor) -> None:
+def test_a_piece_of_a_long_answer_costs_no_more_than_one_of_a_short(streams: Streams) -> None:
     script = [e for n in range(200) for e in (Delta(f"Claim {n} is"), Delta(" so [1]. "), Verified(cited(1, text=f"Claim {n} is so.")))]
-    views = run(Scripted(*script, ANSWER), pool, "Q?", Chat())
+    views = run(Scripted(*script, ANSWER), streams, "Q?", Chat())
     assert max(len(v.draft.markup) for v in views if v.draft) < 30
     assert all(v.checked is None for v in views if v.draft and v.draft.markup), "what is checked is not sent again for each piece"
 
 
-def test_the_next_question_knows_the_conversation(pool: ThreadPoolExecutor) -> None:
+def test_the_next_question_knows_the_conversation(streams: Streams) -> None:
     assistant = Scripted(ANSWER)
-    chat = run(assistant, pool, "First?", Chat())[-1].chat
-    chat = run(assistant, pool, "Second?", chat)[-1].chat
+    chat = run(assistant, streams, "First?", Chat())[-1].chat
+    chat = run(assistant, streams, "Second?", chat)[-1].chat
     assert [(q, len(options["history"])) for q, options in assistant.asked] == [("First?", 0), ("Second?", 1)]
     assert 'id="answer-1"' in chat.log.markup
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", "\n"])
-def test_an_empty_box_asks_something_or_empties_the_page(pool: ThreadPoolExecutor, nothing: str) -> None:
+def test_an_empty_box_asks_something_or_empties_the_page(streams: Streams, nothing: str) -> None:
     assistant = Scripted(ANSWER)
-    chat = run(assistant, pool, "First?", Chat())[-1].chat
-    assert run(assistant, pool, nothing, chat) == [View(chat, status=text(""), box="")]
+    chat = run(assistant, streams, "First?", Chat())[-1].chat
+    assert run(assistant, streams, nothing, chat) == [View(chat, status=text(""), box="")]
     assert len(assistant.asked) == 1
 
 
-def test_an_error_of_ours_becomes_a_message_and_no_turn(pool: ThreadPoolExecutor) -> None:
-    last = run(Scripted(Delta("Half"), LLMRateError("Too many <b>requests</b>.", "Wait a minute.")), pool, "Q?", Chat())[-1]
+def test_an_error_of_ours_becomes_a_message_and_no_turn(streams: Streams) -> None:
+    last = run(Scripted(Delta("Half"), LLMRateError("Too many <b>requests</b>.", "Wait a minute.")), streams, "Q?", Chat())[-1]
     assert last.log is not None
     assert "No answerToo many <b>requests</b>. Wait a minute." in Parsed(last.log.markup).text
     assert (last.chat.turns, last.chat.question, last.draft) == ((), "", text(""))
     assert last.sources is None, "the sources of the last answer stay"
 
 
-def test_any_other_error_is_logged_and_apologised_for(pool: ThreadPoolExecutor, caplog: pytest.LogCaptureFixture) -> None:
+def test_any_other_error_is_logged_and_apologised_for(streams: Streams, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        last = run(Scripted(RuntimeError("the inner secret")), pool, "Q?", Chat())[-1]
+        last = run(Scripted(RuntimeError("the inner secret")), streams, "Q?", Chat())[-1]
     assert last.log is not None
     assert "secret" not in last.log.markup
     assert "Something went wrong" in last.log.markup
     assert "the inner secret" in caplog.text
 
 
-def test_leaving_a_stream_early_closes_it(pool: ThreadPoolExecutor) -> None:
+def test_leaving_a_stream_early_closes_it(streams: Streams) -> None:
     assistant = Scripted(Delta("a"), Delta("b"), ANSWER)
 
     async def leave() -> None:
-        async with aclosing(handlers.ask(assistant, pool, Asking("Q?"), Chat(), Cancel())) as views:
+        async with aclosing(handlers.ask(assistant, streams, Asking("Q?"), Chat(), Cancel())) as views:
             async for view in views:
                 if view.draft == text("a"):
                     return
@@ -568,7 +567,7 @@ def test_asking_again_asks_the_same_in_the_same_way() -> None:
     assert again([asked], {"asked": "0", "following": "0"}) == Asking("Next?")
 
 
-def test_an_edited_question_follows_what_it_followed_then(pool: ThreadPoolExecutor) -> None:
+def test_an_edited_question_follows_what_it_followed_then(streams: Streams) -> None:
     earlier = (Turn("P?", "P?", "A", ()),)
     given = replace(ANSWER, question="Is it?", standalone_question="Is X?")
     chat = Chat(asked=(Asking("Is it?", earlier, answer=given),), turns=(*earlier, *earlier), answers=(ANSWER, given))
@@ -577,12 +576,12 @@ def test_an_edited_question_follows_what_it_followed_then(pool: ThreadPoolExecut
     assert (alone.box, alone.chat.follows) == ("Is X?", ())
     assert edited.status is not None
     assert "follow-up" in edited.status.markup
-    assert run(Scripted(ANSWER), pool, "Is X?", alone.chat)[0].chat.follows is None, "once"
+    assert run(Scripted(ANSWER), streams, "Is X?", alone.chat)[0].chat.follows is None, "once"
 
 
-def test_what_is_set_above_the_box_is_asked(pool: ThreadPoolExecutor) -> None:
+def test_what_is_set_above_the_box_is_asked(streams: Streams) -> None:
     assistant = Scripted(ANSWER)
-    views = put(assistant, pool, Asking("Q?", **options.chosen("ICML", "2024", " Han ", "extractive", "3")), Chat())
+    views = put(assistant, streams, Asking("Q?", **options.chosen("ICML", "2024", " Han ", "extractive", "3")), Chat())
     assert assistant.asked[0][1] == {"history": (), "filters": Filters("ICML", 2024, "Han"), "dropped": (), "mode": "extractive", "sources": 3}
     assert views[0].log is not None
     assert Parsed(views[0].log.markup).by_class["aside how"] == ["venue ICML · year 2024 · author Han · quoted, no language model · at most 3 sources"]
