@@ -20,6 +20,7 @@ from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
 from ui import drafts, handlers, options, render, under
+from ui.afterwards import bar
 from ui.asking import Asking, again
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
@@ -418,7 +419,7 @@ def test_unchecked_text_is_shown_live_and_then_replaced(streams: Streams) -> Non
     assert "claim" not in "".join(v.log.markup for v in views[:-1] if v.log), "nothing unchecked enters the log"
     last = views[-1]
     assert last.log is not None
-    assert last.log.markup.endswith(render.answer(ANSWER, 0).markup + under.under(last.chat.asked[0], 0).markup)
+    assert last.log.markup.endswith((render.answer(ANSWER, 0) + bar(0) + under.under(last.chat.asked[0], 0)).markup)
     assert last.sources == render.sources(ANSWER, 0)
     assert (last.chat.question, last.chat.draft, last.chat.answers) == ("", "", (ANSWER,))
     assert all(v.log is None for v in views[1:-1]), "the conversation is not sent again for each piece"
