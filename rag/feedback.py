@@ -91,7 +91,7 @@ class Feedback:
         with self._open() as base:
             rows = base.execute("SELECT * FROM feedback ORDER BY time, ballot").fetchall()
         try:
-            return [Opinion(*known, tuple((f, n, tuple(quotes)) for f, n, quotes in json.loads(sources))) for *known, sources in rows]
+            return [Opinion(**dict(row) | {"sources": tuple((f, n, tuple(quotes)) for f, n, quotes in json.loads(row["sources"]))}) for row in rows]
         except (ValueError, TypeError) as error:
             raise StoreError(f"The feedback in {self._file} is damaged.", "Move the file away.") from error
 
@@ -102,6 +102,7 @@ class Feedback:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))  # before SQLite makes it for all to read
             with closing(sqlite3.connect(self._file, timeout=LOCK_WAIT_S)) as base, base:
+                base.row_factory = sqlite3.Row
                 base.execute(_TABLE)
                 yield base
         except (OSError, sqlite3.Error) as error:
