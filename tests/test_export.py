@@ -1,17 +1,22 @@
-"""Answers for other programs: the JSON of the contract, and BibTeX that BibTeX's own rules accept."""
+"""Answers for other programs: the JSON of the contract and back, BibTeX that BibTeX's own rules accept, and Markdown that does nothing."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from pybtex.database import BibliographyData, Person, parse_string
 
 from rag.assistant import Assistant
-from rag.export import answer_object, bibtex, search_object
+from rag.errors import InputError
+from rag.export import answer_object, bibtex, markdown, search_object
 from rag.records import Answer, Filters, Origin, Paper, Quote, Repairs, Sentence, Source, Usage
+from rag.restoring import answer_from
 from tests.conftest import make_hit, make_paper
 
 ANSWER = {
@@ -263,3 +268,50 @@ def test_a_paper_of_which_nothing_is_known_is_still_an_entry() -> None:
 def test_an_address_stays_an_address_and_cannot_end_its_field() -> None:
     (entry,) = parsed(make_paper(url="https://a.org/x_y?a=1%20&b={c}\\d#e")).entries.values()
     assert entry.fields["url"] == "https://a.org/x_y?a=1%20&b=%7Bc%7D%5Cd#e"
+
+
+# Markdown and back ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![x](http://evil.example/p.png)",
+        "<img src=http://evil.example/p.png onerror=alert(1)>",
+        "[click](javascript:alert(1))",
+        "# a heading",
+        "- a list",
+        "1. a list",
+        "> a quote",
+        "**bold** _it_ `code` ~~gone~~ $x^2$ costs $5",
+        "| a | b |",
+        "<http://evil.example>",
+        "back\\slash \\* &lt; &amp;",
+        "+ a\nsecond line\n\n    code",
+        "===",
+    ],
+)
+def test_words_of_a_paper_act_in_an_exported_answer(text: str) -> None:
+    paper = make_paper(text=text, title=text, authors=(text,), venue=text, url=f"javascript:{text}")
+    answer = Answer(
+        text, text, "llm", "fact", "answered", 0.9, lead=text, model=text,
+        sentences=(Sentence(text, (1,), "supported", 1.0),), sources=(Source(1, paper, (Quote(text, 0, len(text)),), 1.0),),
+    )  # fmt: skip
+    page = MarkdownIt("commonmark").enable("table").render(markdown([answer]))
+    assert not re.search(r"<(?!/?(h2|p|ul|ol|li|em|blockquote)\b)[a-z]", page), page
+    assert page.count("<h2>") == 1
+    line = " ".join(text.split())
+    assert html.escape(line) in page.replace("&#39;", "&#x27;"), "the words are not shown as they are"
+
+
+def test_an_answer_comes_back_from_json_as_another(assistant: Assistant) -> None:
+    papers = {paper.id: paper for paper in assistant.papers()}
+    for question in ("How many hours of fMRI was BrainLM trained on?", "Which papers compress the KV cache?", "How do I bake sourdough bread?"):
+        given = json.loads(json.dumps(answer_object(assistant.ask(question))))
+        assert json.loads(json.dumps(answer_object(answer_from(given, papers)))) == given
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_something_that_is_no_answer_is_a_traceback(given: object) -> None:
+    with pytest.raises(InputError):
+        answer_from(given, {})

@@ -24,7 +24,7 @@ PANEL = element(
 
 def bar(turn: int) -> Html:
     """What stands under an answer: two thumbs, and the ways to take it along."""
-    thumbs = (("up", "Good answer", "👍"), ("down", "Bad answer", "👎"))
-    votes = [element("button", sign, type="button", data_vote=name, data_turn=turn, aria_label=words, aria_pressed="false") for name, words, sign in thumbs]
+    thumbs = (("up", "Good answer"), ("down", "Bad answer"))
+    votes = [element("button", type="button", data_vote=name, data_turn=turn, aria_label=words, aria_pressed="false") for name, words in thumbs]
     takes = [element("button", words, type="button", data_take=name, data_turn=turn) for name, (words, *_) in FORMATS.items()]
     return element("div", *votes, *takes, class_="afterwards", role="group", aria_label="This answer")

@@ -155,9 +155,10 @@ def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any],
             return [*_updates(View(state)), keeping.message(forget=event._data.get("id"), told=told)]
 
     asked.then(keeping.kept, chat, past, **quiet)
-    past.download(take, chat, past, **quiet)
-    past.like(judge, chat, past, **quiet)
-    past.select(reopen, chat, [*parts, past], cancels=asked, **quiet)
+    every: dict[str, Any] = quiet | {"trigger_mode": "multiple"}  # a thumb and its word follow each other faster than the first is kept
+    past.download(take, chat, past, **every)
+    past.like(judge, chat, past, **every)
+    past.select(reopen, chat, [*parts, past], cancels=asked, **every)
 
 
 def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: Sequence[tuple[str, str]] = (), beside: dict[str, Any] | None = None) -> str:

@@ -141,6 +141,7 @@ function askForAWord(thumb) {
   word.setAttribute("aria-label", "Why? Optional; Enter sends it");
   word.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();  // else it would press the thumb that has the focus next
     vote(thumb, word.value);
     word.remove();
     thumb.focus();
@@ -159,7 +160,7 @@ document.addEventListener("click", (event) => {
   }
   if (take) trigger("download", { form: take, turn: turn === undefined ? null : Number(turn) });
   if (thumb) { vote(pressed, ""); askForAWord(pressed); }
-  if (id) reopen(id);
+  if (id) { reopen(id); element.querySelector(".past-toggle").setAttribute("aria-expanded", "false"); }
   if (gone) {
     if (open?.id === gone) document.querySelector("#new").click();
     forget(gone);
