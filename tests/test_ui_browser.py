@@ -301,6 +301,19 @@ def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: s
     expect(ask(page, "What can it predict?")).not_to_contain_text("Asked as:")
 
 
+def test_a_question_to_go_on_with_is_asked_by_a_click(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    ask(page, FACT)
+    offered = page.locator("#following button").first
+    words = offered.inner_text()
+    offered.click()
+    page.locator("#log .answer").nth(1).wait_for()
+    expect(page.locator("#log .question").nth(1)).to_contain_text(words)
+    expect(page.locator("#log .answer").nth(1)).to_have_class("answer answered")
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator("#following")).to_be_hidden()
+
+
 def test_an_answer_is_copied_with_its_citations(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
     page = visit(url, permissions=["clipboard-read", "clipboard-write"])
     ask(page, FACT)
@@ -311,9 +324,8 @@ def test_an_answer_is_copied_with_its_citations(visit: Callable[..., Page], url:
     assert copied.endswith(str(told(assistant, FACT).sources[0].paper.url))
     expect(page.get_by_role("button", name="Copy with citations")).to_be_visible()
     page.get_by_role("button", name="Copy quote").click()
-    page.wait_for_function(
-        "async words => (await navigator.clipboard.readText()).startsWith(words)", arg=f"“{told(assistant, FACT).sources[0].quotes[0].text}”"
-    )
+    quote = told(assistant, FACT).sources[0].quotes[0].text
+    page.wait_for_function("async words => (await navigator.clipboard.readText()).startsWith(words)", arg=f"“{quote}”")
     page.get_by_role("button", name="Copy BibTeX").click()
     page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('@inproceedings{')")
 

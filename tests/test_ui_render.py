@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from rag.assistant import Cancel, bibtex
+from rag.assistant import Assistant, Cancel, bibtex
 from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
 from ui import drafts, handlers, options, render, under
 from ui.afterwards import bar
 from ui.asking import Asking, again
+from ui.following import following
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
 from ui.streaming import Streams
@@ -136,7 +137,12 @@ def everything(s: str) -> list[Html]:
     )
     declined = make_answer(question=s, outcome="no_paper", lead=s, nearest=(Hit(paper, 0.1), Hit(bare, 0.1)))
     shown = [render.answer(a, 0, under.standalone(a, 0)) for a in (full, replace(full, kind="list", outcome="not_in_abstract"), declined)]
-    shown += [under.under(Asking(s, answer=full, following=(s, s)), 0), under.questions((s,)), render.question("Q?", Asking(s, filters=full.filters).told)]
+    shown += [
+        under.under(Asking(s, answer=full), 0),
+        under.questions((s,)),
+        under.following((s, s)),
+        render.question("Q?", Asking(s, filters=full.filters).told),
+    ]
     shown += [
         render.sources(full, 0, 1),
         render.question(s),
@@ -521,7 +527,7 @@ def test_stop_after_the_answer_changes_nothing() -> None:
     assert handlers.stop(settled) == View(settled)
 
 
-ASKED = Chat(asked=(Asking("Q?", answer=ANSWER, following=("Next?",)),), answers=(ANSWER,))
+ASKED = Chat(asked=(Asking("Q?", answer=ANSWER),), answers=(ANSWER,))
 FOREIGN = ("-1", "1", "99", "", "x", "٠", "0.0", "9" * 5000, 0, None, [], {})
 
 
@@ -532,7 +538,7 @@ def test_a_browser_cannot_select_what_is_not_there(name: str, place: object) -> 
 
 
 @pytest.mark.parametrize("place", FOREIGN)
-@pytest.mark.parametrize("button", [{}, {"asked": "0", "without": None}, {"asked": "0", "following": None}])
+@pytest.mark.parametrize("button", [{}, {"asked": "0", "without": None}])
 def test_a_browser_cannot_ask_again_what_is_not_there(button: dict[str, Any], place: object) -> None:
     assert again(ASKED.asked, {"asked": place} | {name: value or place for name, value in button.items()}) is None
 
@@ -563,9 +569,8 @@ def test_a_filter_is_a_button_that_asks_without_it() -> None:
 
 
 def test_asking_again_asks_the_same_in_the_same_way() -> None:
-    asked = Asking("Q?", (Turn("P?", "P?", "A", ()),), Filters("ICML"), (Filters(year=2024),), "llm", 3, ANSWER, ("Next?",))
-    assert again([asked], {"asked": "0"}) == replace(asked, answer=None, following=())
-    assert again([asked], {"asked": "0", "following": "0"}) == Asking("Next?")
+    asked = Asking("Q?", (Turn("P?", "P?", "A", ()),), Filters("ICML"), (Filters(year=2024),), "llm", 3, ANSWER)
+    assert again([asked], {"asked": "0"}) == replace(asked, answer=None)
 
 
 def test_an_edited_question_follows_what_it_followed_then(streams: Streams) -> None:
@@ -578,6 +583,27 @@ def test_an_edited_question_follows_what_it_followed_then(streams: Streams) -> N
     assert edited.status is not None
     assert "follow-up" in edited.status.markup
     assert run(Scripted(ANSWER), streams, "Is X?", alone.chat)[0].chat.follows is None, "once"
+
+
+FOLLOWED = ("Which papers compress the KV cache?", "What resolution does DiffDA reach?", "What is the best recipe for sourdough bread?")
+
+
+@pytest.mark.parametrize("question", FOLLOWED)
+def test_a_question_to_go_on_with_is_answered_from_its_paper(assistant: Assistant, question: str) -> None:
+    given = assistant.ask(question)
+    offered = following(assistant, given, [question])
+    assert 0 < len(offered) <= 3
+    papers = {source.paper.id for source in given.sources} or {hit.paper.id for hit in given.nearest}
+    for asked in offered:
+        answer = assistant.ask(asked)
+        assert (answer.outcome, answer.hedged) == ("answered", False)
+        assert answer.sources[0].paper.id in papers
+    assert not set(offered) & set(following(assistant, given, [question, *offered])), "nor is what was asked offered again"
+
+
+def test_nothing_is_offered_after_a_question_without_an_answer(assistant: Assistant) -> None:
+    assert handlers.suggest(assistant, Chat()) == handlers.suggest(assistant, Chat(asked=(Asking("Q?"),))) == text("")
+    assert following(assistant, ANSWER, []) == (), "nor of a paper without a name"
 
 
 def test_what_is_set_above_the_box_is_asked(streams: Streams) -> None:

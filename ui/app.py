@@ -21,11 +21,13 @@ from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
 from ui import handlers, keeping, options, programs, render, under
 from ui.afterwards import PANEL
-from ui.asking import Asking, again, at
+from ui.asking import Asking, again
 from ui.handlers import Chat, View
 from ui.streaming import Streams
 
 TITLE = "Ask abstracts"
+#: Conversations that suggestions are looked for at once: they must not keep questions waiting.
+SUGGESTING = 1
 #: Characters the question box takes; the assistant refuses longer ones.
 LONGEST_QUESTION = 5_000
 #: Seconds between looks at whether the server is still up.
@@ -43,7 +45,6 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
     papers = assistant.papers()
     #: The last question of each open page.
     under_way: dict[str | None, Cancel] = {}
-    examples = handlers.examples(papers)
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
         chat = gr.State(Chat())
@@ -63,9 +64,10 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                     checked = _html("", elem_id="checked", html_template='<p class="aside">Checked so far:</p><p class="claims">${value}</p>')
                     draft = _html("", elem_id="draft", html_template='<p class="aside">Not checked yet:</p><p class="draft">${value}</p>')
                     status = _html("", elem_id="status", html_template='<div role="status">${value}</div>')
+                    more = _html("", elem_id="following")
                     with gr.Column(elem_id="examples"):
                         _html(render.welcome().markup)
-                        _html(under.questions(examples).markup)
+                        _html(under.questions(handlers.examples(papers)).markup)
                 with gr.Column(elem_id="foot"):
                     with gr.Row(elem_id="options"):
                         controls = options.row(papers, assistant.settings)
@@ -103,9 +105,8 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
             how = options.chosen(venue, year, author, mode, sources)
             if "asked" in wanted:
                 asking = again(state.asked, wanted)
-            elif "example" in wanted:
-                clicked = at(examples, wanted["example"])
-                asking = None if clicked is None else Asking(clicked, **how)
+            elif "question" in wanted:
+                asking = Asking(str(wanted["question"]), **how)
             else:
                 asking, box = Asking(question, state.turns if state.follows is None else state.follows, **how), ""
             cancel = under_way[request.session_hash] = Cancel()
@@ -122,6 +123,7 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
 
         # One event for every way to ask, so that a page asks one question at a time.
         asked = gr.on([box.submit, ask.click, log.submit], run, [box, chat, *controls], parts, **running)
+        asked.then(lambda state: handlers.suggest(assistant, state).markup, chat, more, concurrency_limit=SUGGESTING, **quiet)
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
         log.select(select, chat, parts, **quiet)

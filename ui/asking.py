@@ -1,6 +1,6 @@
 """A question as it is put to the assistant, and the questions that the buttons under its answer put next.
 
-What comes back from a browser are numbers that name a question, a filter or a suggestion; what fits nothing asks nothing.
+What comes back from a browser are numbers that name a question or a filter; what fits nothing asks nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A question and how it is asked; `dropped` are filters that do not hold although its words say so. Once it is over, its answer, and what may follow."""
+    """A question and how it is asked; `dropped` are filters that do not hold although its words say so. Once it is over, its answer."""
 
     question: str
     history: tuple[Turn, ...] = ()
@@ -26,7 +26,6 @@ class Asking:
     mode: str | None = None
     sources: int | None = None
     answer: Answer | None = None
-    following: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -42,23 +41,20 @@ class Asking:
 
 
 def again(asked: Sequence[Asking], wanted: Mapping[str, Any]) -> Asking | None:
-    """What a button under a question asks: the same once more, the same without a filter, or one of the questions that may follow.
+    """What a button under a question asks: the same once more, or the same without a filter.
 
     Args:
         asked: every question of the conversation.
-        wanted: what the button says: `asked` is the place of its question, `without` that of a filter, `following` that of a suggestion.
+        wanted: what the button says: `asked` is the place of its question, `without` that of a filter.
     """
     if (before := at(asked, wanted.get("asked"))) is None:
         return None
-    if "following" in wanted:
-        following = at(before.following, wanted["following"])
-        return None if following is None else Asking(following)
     if "without" in wanted:
         if before.answer is None or (taken := at(before.answer.filters.apart(), wanted["without"])) is None:
             return None
         kept, dropped = before.filters.less([taken]), (*before.dropped, taken)
-        return replace(before, question=before.answer.standalone_question, history=(), filters=kept, dropped=dropped, answer=None, following=())
-    return replace(before, answer=None, following=())
+        return replace(before, question=before.answer.standalone_question, history=(), filters=kept, dropped=dropped, answer=None)
+    return replace(before, answer=None)
 
 
 def at(found: Sequence[_T], place: object) -> _T | None:

@@ -17,6 +17,7 @@ from rag.records import Answer, Delta, Paper, Progress, Sentence, Turn, Verified
 from ui import drafts, render, under
 from ui.afterwards import bar
 from ui.asking import Asking, at
+from ui.following import following
 from ui.markup import NOTHING, Html, text
 from ui.streaming import Streams
 
@@ -106,6 +107,12 @@ async def ask(assistant: Assistant, streams: Streams, asking: Asking | None, cha
     chat = replace(chat, asked=(*chat.asked[:place], over), log=chat.log + ending + under.under(over, place), question="", checked=(), draft="")
     shown = render.sources(given, len(chat.answers) - 1) if given else None
     yield View(chat, log=chat.log, status=render.done(given), checked=NOTHING, draft=NOTHING, sources=shown)
+
+
+def suggest(assistant: Assistant, chat: Chat) -> Html:
+    """Questions to go on with after the last one, if it was answered."""
+    given = chat.asked[-1].answer if chat.asked and not chat.question else None
+    return under.following(following(assistant, given, [asked.question for asked in chat.asked])) if given else NOTHING
 
 
 def stop(chat: Chat) -> View:

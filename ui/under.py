@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rag.records import Answer, Paper
 from ui.asking import Asking
 from ui.markup import NOTHING, Html, element
@@ -21,7 +23,6 @@ def under(asked: Asking, place: int) -> Html:
             copying("Copy with citations", with_citations(given)) if given and given.sentences else None,
             class_="actions",
         ),
-        _following(asked, place),
         class_="under",
     )
 
@@ -56,19 +57,17 @@ def _filters(given: Answer, place: int) -> Html | None:
     return element("p", "Only papers: ", *(x for b in buttons for x in (b, " ")), class_="filters")
 
 
-def _following(asked: Asking, place: int) -> Html | None:
-    """Questions that the collection can answer, too."""
-    if not asked.following:
-        return None
-    buttons = (element("li", _button(words, "submit", asked=place, following=n)) for n, words in enumerate(asked.following))
-    return element("ul", *buttons, class_="following", aria_label="Go on with")
-
-
 def _button(words: str, does: str, *, class_: str = "plain", label: str | None = None, **data: str | int) -> Html:
     """A button that sends its data to the server, as an event of the conversation."""
     return element("button", words, type="button", class_=class_, aria_label=label, data_does=does, **{f"data_{name}": value for name, value in data.items()})
 
 
-def questions(asked: tuple[str, ...]) -> Html:
+def questions(asked: Sequence[str]) -> Html:
     """Questions to click on a first visit."""
-    return element("div", *(_button(words, "submit", class_="example", example=n) for n, words in enumerate(asked)), class_="examples")
+    return element("div", *(_button(words, "submit", class_="example", question=words) for words in asked), class_="examples")
+
+
+def following(asked: Sequence[str]) -> Html:
+    """Questions to go on with."""
+    buttons = (element("li", _button(words, "submit", question=words)) for words in asked)
+    return element("div", element("p", "Go on with:", class_="aside"), element("ul", *buttons), class_="following") if asked else NOTHING
