@@ -48,6 +48,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "sources": [_source_object(s) for s in answer.sources],
         "nearest": [{"paper_id": h.paper.id, "label": h.paper.label, "title": h.paper.title, "score": round(h.score, 4)} for h in answer.nearest],
         "filters": answer.filters.as_dict(),
+        "searched": answer.searched,
         "notices": list(answer.notices),
         "timings_ms": {k: round(v, 1) for k, v in answer.timings_ms.items()},
         "repairs": asdict(answer.repairs),

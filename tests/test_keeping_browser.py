@@ -256,17 +256,6 @@ def test_an_answer_or_a_conversation_cannot_be_taken_along(visit: Callable[..., 
         assert all(f"## {question}" in both for question in (FACT, LIST))
 
 
-def test_copying_with_citations_copies_something_else(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
-    page = visit(url)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    asked(page, FACT)
-    page.get_by_role("button", name="Copy with citations").click()
-    expect(page.locator("#said")).to_have_text("Copied.")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert "\\[1\\]" in copied
-    assert assistant.ask(FACT).sources[0].quotes[0].text in copied
-
-
 def test_a_thumb_or_its_word_is_not_kept(visit: Callable[..., Page], serve: Serve, own: Assistant) -> None:
     page = visit(serve(own))
     asked(page, FACT)

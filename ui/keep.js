@@ -95,17 +95,6 @@ function reopen(id) {
   show();
 }
 
-async function copy(text) {
-  try { await navigator.clipboard.writeText(text); say("Copied."); } catch {  // not offered to a page that is not https
-    const area = document.createElement("textarea");
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    say(document.execCommand("copy") ? "Copied." : "This browser does not let the page copy. Take it along as Markdown.");
-    area.remove();
-  }
-}
-
 // A word for everybody, which those who do not see the page hear too.
 function say(words) {
   const told = document.querySelector("#said") || document.body.appendChild(Object.assign(document.createElement("p"), { id: "said" }));
@@ -174,7 +163,6 @@ watch("value", () => {
   const told = props.value ? JSON.parse(props.value) : {};
   if (told.answer) keep(told.turn, told.answer);
   if (told.save) download(told);
-  if (told.copy) copy(told.copy);
   if (told.forget) forget(told.forget);
   if (told.told) say(told.told);
   show();

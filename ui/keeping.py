@@ -15,10 +15,11 @@ from typing import Any
 from rag.assistant import Assistant, answer_object, bibtex, markdown
 from rag.errors import InputError, UsageError
 from rag.records import Answer
-from ui import render
+from ui import render, under
 from ui.afterwards import FORMATS, bar
+from ui.asking import Asking
 from ui.handlers import Chat, View
-from ui.markup import join
+from ui.markup import Html, join
 
 #: Answers of a conversation that is opened again; a browser keeps no more.
 MOST_ANSWERS = 200
@@ -30,13 +31,13 @@ def kept(chat: Chat) -> str:
 
 
 def taken(chat: Chat, form: object, turn: object) -> str:
-    """An answer, or the conversation where `turn` is no number, as a file or for the clipboard.
+    """An answer, or the conversation where `turn` is no number, as a file.
 
     Raises:
         UsageError: there is nothing to take, or no such form.
     """
     chosen = _chosen(chat, turn) if turn is not None else chat.answers
-    if form not in (*FORMATS, "copy") or not chosen:
+    if form not in FORMATS or not chosen:
         raise UsageError("There is nothing to take along yet.", "Ask a question first.")
     if form == "json":
         objects = [answer_object(answer) for answer in chosen]
@@ -47,8 +48,6 @@ def taken(chat: Chat, form: object, turn: object) -> str:
             raise UsageError("No paper is cited here.", "Take the answer along as Markdown or JSON.")
     else:
         text = markdown(chosen)
-    if form == "copy":
-        return message(copy=text)
     _, ending, kind = FORMATS[str(form)]
     name = re.sub(r"[^a-z0-9]+", "-", chosen[0].question.lower())[:60].strip("-") or "answer"
     return message(save=text, name=f"{name}.{ending}", type=kind)
@@ -78,9 +77,16 @@ def reopened(assistant: Assistant, answers: object) -> View:
     if not isinstance(answers, list) or not 0 < len(answers) <= MOST_ANSWERS:
         raise InputError("This is no conversation.", "Begin a new one.")
     given = tuple(assistant.restored(answer) for answer in answers)
-    log = join(part for n, answer in enumerate(given) for part in (render.question(answer.question), render.answer(answer, n), bar(n)))
-    chat = Chat(turns=tuple(assistant.turn(answer) for answer in given), answers=given, log=log)
+    turns = tuple(assistant.turn(answer) for answer in given)
+    asked = tuple(Asking(answer.question, turns[:n], answer=answer) for n, answer in enumerate(given))
+    log = join(part for n, asking in enumerate(asked) for part in _shown(asking, given[n], n))
+    chat = Chat(turns=turns, answers=given, asked=asked, log=log)
     return View(chat, log=log, status=render.done(given[-1]), draft=join(()), sources=render.sources(given[-1], len(given) - 1), box="")
+
+
+def _shown(asking: Asking, given: Answer, n: int) -> tuple[Html, ...]:
+    """A question with its answer and what stands under it."""
+    return render.question(asking.question), render.answer(given, n, under.standalone(given, n)), bar(n), under.under(asking, n)
 
 
 def message(**parts: Any) -> str:
