@@ -37,7 +37,7 @@ def taken(chat: Chat, form: object, turn: object) -> str:
         UsageError: there is nothing to take, or no such form.
     """
     chosen = _chosen(chat, turn) if turn is not None else chat.answers
-    if form not in FORMATS or not chosen:
+    if form not in tuple(FORMATS) or not chosen:
         raise UsageError("There is nothing to take along yet.", "Ask a question first.")
     if form == "json":
         objects = [answer_object(answer) for answer in chosen]
