@@ -46,7 +46,7 @@ _ROUND = re.compile(r"\((\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*)\)(?=\s*(?:[.!?]|$))"
 _RANGE = re.compile(r"(\d+)\s*(?:–|—|-|to)\s*\D*?(\d+)", re.IGNORECASE)
 #: A marker in a sentence's place of a noun: what stands for it when it is taken out.
 _SUBJECT = re.compile(
-    rf"(?m)(?<!\bal\.\s)((?:^|(?<=[.!?]\s))[-*•\s]*)({_CHAR}(?:\s*(?:,|and|&)?\s*{_CHAR})*)\s+"
+    rf"(?m)(?<!\bal\.\s)((?:^|(?<=[.!?]\s))[-*•\s]*)({_CHAR}(?:\s*(?:(?:,|and|&)\s*)?{_CHAR})*+)\s+"
     r"(?=(?:shows?|proposes?|introduces?|presents?|reports?|finds?|describes?|argues?|uses?|achieves?|demonstrates?|states?|says?|study|studies|develops?)\b)"
 )
 _POINTING = re.compile(

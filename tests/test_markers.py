@@ -196,6 +196,30 @@ def test_a_sentence_is_taken_for_complete_while_a_marker_of_it_may_follow(text: 
     assert [c.text for c in settled(text)] == expected, reason
 
 
+LOOPS = {
+    "markers on lines of their own": "[1]\n[2]\n[3]\n\n",
+    "markers in a row": "[1] [2] ",
+    "markers with commas": "[1], [2] and ",
+    "round brackets": "(1) ",
+    "a range in words": "[1] to [2]\n\n",
+    "a word that points": "see [1] ",
+    "half a marker": "[1 ",
+    "spaces in a marker": "[          ",
+    "words that lead over": "finally, and so ",
+    "full stops": "... ",
+    "quotation marks": '"\u201c ',
+    "bullets": "- * ",
+}
+
+
+@pytest.mark.parametrize("piece", LOOPS.values(), ids=LOOPS)
+def test_a_model_that_says_one_thing_for_ever_hangs_the_check(piece: str) -> None:
+    looping = f"It is fast [1]. {piece * 120}"
+    assert parse(looping)[0].text.startswith("It is fast")
+    settled(looping)
+    without_cut(looping)
+
+
 CUT = [
     ("It is fast [1]. LESS is", "It is fast [1]. ", "in a sentence"),
     ("It is fast. [1", "It is fast. ", "in a marker"),
