@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.resources
 import json
 import os
 import re
@@ -513,6 +514,53 @@ def test_nothing_is_wider_than_the_page(visit: Callable[..., Page], url: str, wi
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     assert page.evaluate("document.body.classList.contains('dark')") is (scheme == "dark")
     expect(page.get_by_label("Question")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer, assistant: Assistant, width: int, scheme: str) -> None:
+    if not IN_CI:
+        pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    page = visit(llm_url, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.evaluate(axe)
+
+    def look(state: str) -> None:
+        found = page.evaluate("axe.run()")["violations"]
+        serious = [(v["id"], node["html"], node["failureSummary"]) for v in found if v["impact"] in ("serious", "critical") for node in v["nodes"]]
+        assert not serious, f"{state}: {serious}"
+
+    look("first visit")
+    supported = told(assistant, FACT).sources[0].quotes[0].text.rstrip(".")
+    llm.script(Reply(pieces=cut(f"{supported} [1]. It also folds laundry and sings opera in Naples [1]. It"), fault="stall"))
+    page.get_by_label("Question").fill(FACT)
+    page.keyboard.press("Enter")
+    page.locator("#checked .claim").first.wait_for()
+    look("while it writes")
+    page.get_by_role("button", name="Stop").click()
+    page.locator("#log .answer.failed").wait_for()
+    llm.script(Reply(pieces=cut(f"{supported} [1]. It also folds laundry and sings opera in Naples [1].")))
+    answer = ask(page, "How many hours of fMRI recordings was BrainLM at ICLR trained on?")
+    answer.locator(".chip").first.click()
+    answer.locator(".chip").first.hover()
+    ask(page, OFF_TOPIC)
+    look("stopped, answered and declined")
+    page.get_by_role("combobox", name="Venue").click()
+    page.get_by_role("option").first.wait_for()
+    page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")  # Gradio's list fades in
+    look("choosing a venue")
+
+
+def test_nothing_moves_for_those_who_want_no_motion(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
+    moving = "document.getAnimations().filter(a => a.playState === 'running').length"
+    for motion, moves in (("no-preference", True), ("reduce", False)):
+        page = visit(llm_url, reduced_motion=motion)
+        llm.script(Reply(pieces=("A word",), fault="stall"))
+        page.get_by_label("Question").fill(FACT)
+        page.keyboard.press("Enter")
+        expect(page.locator("#draft .draft")).to_contain_text("A word")
+        assert bool(page.evaluate(moving)) is moves
+        page.get_by_role("button", name="Stop").click()
 
 
 def test_roles_and_names_for_those_who_hear_the_page(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:

@@ -19,7 +19,7 @@ from rag.assistant import Assistant, Cancel, bibtex
 from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
-from ui import drafts, handlers, options, render, under
+from ui import drafts, first, handlers, options, render, under
 from ui.afterwards import bar
 from ui.asking import Asking, again
 from ui.following import following
@@ -359,6 +359,16 @@ def test_the_top_says_whether_questions_leave_the_machine() -> None:
     assert here.startswith("Extractive ")
     assert "questions stay on this server" in here
     assert "OPENAI" not in here, "who chose extractive needs no hint"
+
+
+def test_a_first_visit_shows_what_the_collection_holds_by_venue_and_year() -> None:
+    papers = [make_paper(venue="ICML", year=2023), *[make_paper(venue="ICML", year=2024)] * 4, *[make_paper(venue="ICLR", year=2024)] * 2, make_paper()]
+    html = first.welcome(papers).markup
+    assert [w.removesuffix(" papers") for w in Parsed(html).by_class["li"]] == ["ICLR 20242", "ICML 20244", "ICML 20231", "no venue1"]
+    assert [dict(a)["width"] for tag, a in _starts(html) if tag == "rect"] == ["50.0%", "100.0%", "25.0%", "25.0%"]
+    many = first.welcome([make_paper(year=2000 + n) for n in range(20)]).markup
+    assert Parsed(many).by_class["li"][-1] == "others14"
+    assert "plot" not in first.welcome([make_paper()] * 3).markup, "one bar says nothing"
 
 
 def _starts(markup: str) -> list[tuple[str, list[tuple[str, str | None]]]]:

@@ -19,7 +19,7 @@ import gradio as gr
 
 from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
-from ui import handlers, keeping, options, programs, render, under
+from ui import first, handlers, keeping, options, programs, render, under
 from ui.afterwards import PANEL
 from ui.asking import Asking, again
 from ui.handlers import Chat, View
@@ -66,7 +66,7 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                     status = _html("", elem_id="status", html_template='<div role="status">${value}</div>')
                     more = _html("", elem_id="following")
                     with gr.Column(elem_id="examples"):
-                        _html(render.welcome().markup)
+                        _html(first.welcome(papers).markup)
                         _html(under.questions(handlers.examples(papers)).markup)
                 with gr.Column(elem_id="foot"):
                     with gr.Row(elem_id="options"):

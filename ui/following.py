@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, zip_longest
 
 from rag.assistant import Assistant, plain
@@ -41,13 +41,13 @@ def following(assistant: Assistant, given: Answer, asked: Collection[str]) -> tu
 
 
 def candidates(given: Answer) -> Iterator[tuple[Paper, str]]:
-    """Questions about the papers of an answer, or about the nearest where it has none; of each paper one in turn, with that paper."""
+    """Questions about the papers of an answer, or about the nearest where it has none; of each paper one in turn and of another form, with that paper."""
     papers = [(source.paper, source.quotes) for source in given.sources] or [(hit.paper, ()) for hit in given.nearest]
-    turns = zip_longest(*(_of(paper, quotes) for paper, quotes in papers[:PAPERS]))
+    turns = zip_longest(*(_of(paper, quotes, FORMS[n:] + FORMS[:n]) for n, (paper, quotes) in enumerate(papers[:PAPERS])))
     return (candidate for candidate in chain.from_iterable(turns) if candidate)
 
 
-def _of(paper: Paper, quotes: Collection[Quote]) -> list[tuple[Paper, str]]:
+def _of(paper: Paper, quotes: Collection[Quote], forms: Sequence[tuple[re.Pattern[str], str]]) -> list[tuple[Paper, str]]:
     """What can be asked of one paper by its name, which is the part of its title before the colon."""
     name, colon, _ = plain(paper.title or "").partition(":")
     if not colon or len(name) > LONGEST_NAME:
@@ -55,7 +55,7 @@ def _of(paper: Paper, quotes: Collection[Quote]) -> list[tuple[Paper, str]]:
     rest = paper.text
     for quote in quotes:
         rest = rest.replace(quote.text, " ")
-    return [(paper, question.format(name)) for told, question in FORMS if told.search(rest)]
+    return [(paper, question.format(name)) for told, question in forms if told.search(rest)]
 
 
 def _tells_more(answer: Answer, paper: Paper, quoted: Collection[tuple[str, Quote]]) -> bool:

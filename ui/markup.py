@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-TAGS = frozenset({"a", "article", "button", "div", "h1", "h2", "h3", "header", "li", "mark", "p", "span", "strong", "ul"})
-ATTRIBUTES = frozenset({"class", "href", "id", "rel", "role", "tabindex", "target", "type"})
+TAGS = frozenset({"a", "article", "button", "div", "h1", "h2", "h3", "header", "li", "mark", "p", "rect", "span", "strong", "svg", "ul"})
+ATTRIBUTES = frozenset({"class", "height", "href", "id", "rel", "role", "tabindex", "target", "type", "width"})
 ATTRIBUTE_FAMILIES = ("aria-", "data-")
 #: JSON knows no half of a surrogate pair, and one in an abstract would end the stream.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -27,7 +27,6 @@ KINDS: dict[Kind, str] = {
     "metadata": "what is listed of papers",
 }
 SUPPORT: dict[Support, str] = {"supported": "", "unsupported": "Not supported", "uncited": "No source"}
-WELCOME = "Each sentence of an answer carries a number that opens the exact words behind it. Ask in your own words, or begin with one of these:"
 CONNECT = " Set OPENAI_API_KEY or OPENAI_BASE_URL to let a language model write them."
 
 
@@ -43,11 +42,6 @@ def header(papers: Sequence[Paper], disclosure: str | None, settings: Settings) 
         element("p", element("strong", _mode(settings.effective_mode, settings.model)), " ", disclosure or here, class_="who"),
         class_="masthead",
     )
-
-
-def welcome() -> Html:
-    """What a first question needs to know."""
-    return element("p", WELCOME, class_="welcome")
 
 
 def question(asked: str, told: Sequence[str] = ()) -> Html:
