@@ -7,7 +7,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -20,8 +19,10 @@ from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage
 from rag.settings import Settings
 from ui import handlers, render
+from ui.afterwards import bar
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
+from ui.streaming import Streams
 
 UI = Path(render.__file__).parent
 
@@ -376,14 +377,13 @@ class Scripted:
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
+def streams() -> Streams:
+    return Streams()
 
 
-def run(assistant: Any, pool: ThreadPoolExecutor, question: str, chat: Chat) -> list[View]:
+def run(assistant: Any, streams: Streams, question: str, chat: Chat) -> list[View]:
     async def collect() -> list[View]:
-        return [view async for view in handlers.ask(assistant, pool, question, chat)]
+        return [view async for view in handlers.ask(assistant, streams, question, chat)]
 
     return asyncio.run(collect())
 
@@ -391,56 +391,56 @@ def run(assistant: Any, pool: ThreadPoolExecutor, question: str, chat: Chat) -> 
 ANSWER = make_answer(sentences=(cited(1),), sources=(make_source(),))
 
 
-def test_unchecked_text_is_shown_live_and_then_replaced(pool: ThreadPoolExecutor) -> None:
-    views = run(Scripted(Progress("Searching"), Delta("A cl"), Delta("aim."), ANSWER), pool, " Q? ", Chat())
+def test_unchecked_text_is_shown_live_and_then_replaced(streams: Streams) -> None:
+    views = run(Scripted(Progress("Searching"), Delta("A cl"), Delta("aim."), ANSWER), streams, " Q? ", Chat())
     assert [v.draft.markup for v in views if v.draft] == ["", "A cl", "A claim.", ""]
     assert "claim" not in "".join(v.log.markup for v in views[:-1] if v.log), "nothing unchecked enters the log"
     last = views[-1]
     assert last.log is not None
-    assert last.log.markup.endswith(render.answer(ANSWER, 0).markup)
+    assert last.log.markup.endswith((render.answer(ANSWER, 0) + bar(0)).markup)
     assert last.sources == render.sources(ANSWER, 0)
     assert (last.chat.question, last.chat.draft, last.chat.answers) == ("", "", (ANSWER,))
     assert all(v.log is None for v in views[1:-1]), "the conversation is not sent again for each piece"
 
 
-def test_the_next_question_knows_the_conversation(pool: ThreadPoolExecutor) -> None:
+def test_the_next_question_knows_the_conversation(streams: Streams) -> None:
     assistant = Scripted(ANSWER)
-    chat = run(assistant, pool, "First?", Chat())[-1].chat
-    chat = run(assistant, pool, "Second?", chat)[-1].chat
+    chat = run(assistant, streams, "First?", Chat())[-1].chat
+    chat = run(assistant, streams, "Second?", chat)[-1].chat
     assert [(q, len(history)) for q, history in assistant.asked] == [("First?", 0), ("Second?", 1)]
     assert 'id="answer-1"' in chat.log.markup
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", "\n"])
-def test_an_empty_box_asks_something_or_empties_the_page(pool: ThreadPoolExecutor, nothing: str) -> None:
+def test_an_empty_box_asks_something_or_empties_the_page(streams: Streams, nothing: str) -> None:
     assistant = Scripted(ANSWER)
-    chat = run(assistant, pool, "First?", Chat())[-1].chat
-    assert run(assistant, pool, nothing, chat) == [View(chat, box="")]
+    chat = run(assistant, streams, "First?", Chat())[-1].chat
+    assert run(assistant, streams, nothing, chat) == [View(chat, box="")]
     assert len(assistant.asked) == 1
 
 
-def test_an_error_of_ours_becomes_a_message_and_no_turn(pool: ThreadPoolExecutor) -> None:
-    last = run(Scripted(Delta("Half"), LLMRateError("Too many <b>requests</b>.", "Wait a minute.")), pool, "Q?", Chat())[-1]
+def test_an_error_of_ours_becomes_a_message_and_no_turn(streams: Streams) -> None:
+    last = run(Scripted(Delta("Half"), LLMRateError("Too many <b>requests</b>.", "Wait a minute.")), streams, "Q?", Chat())[-1]
     assert last.log is not None
     assert Parsed(last.log.markup).text.endswith("No answerToo many <b>requests</b>. Wait a minute.")
     assert (last.chat.turns, last.chat.question, last.draft) == ((), "", text(""))
     assert last.sources is None, "the sources of the last answer stay"
 
 
-def test_any_other_error_is_logged_and_apologised_for(pool: ThreadPoolExecutor, caplog: pytest.LogCaptureFixture) -> None:
+def test_any_other_error_is_logged_and_apologised_for(streams: Streams, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        last = run(Scripted(RuntimeError("the inner secret")), pool, "Q?", Chat())[-1]
+        last = run(Scripted(RuntimeError("the inner secret")), streams, "Q?", Chat())[-1]
     assert last.log is not None
     assert "secret" not in last.log.markup
     assert "Something went wrong" in last.log.markup
     assert "the inner secret" in caplog.text
 
 
-def test_leaving_a_stream_early_closes_it(pool: ThreadPoolExecutor) -> None:
+def test_leaving_a_stream_early_closes_it(streams: Streams) -> None:
     assistant = Scripted(Delta("a"), Delta("b"), ANSWER)
 
     async def leave() -> None:
-        async with aclosing(handlers.ask(assistant, pool, "Q?", Chat())) as views:
+        async with aclosing(handlers.ask(assistant, streams, "Q?", Chat())) as views:
             async for view in views:
                 if view.draft == text("a"):
                     return
