@@ -287,6 +287,25 @@ def test_a_thumb_that_cannot_be_kept_is_thanked_for(visit: Callable[..., Page], 
     expect(page.locator("#said")).to_contain_text("cannot be read or written")
 
 
+def test_the_login_page_calls_another_host_or_lets_nobody_in(browser: Any, serve: Serve, seeded_home: Path) -> None:
+    url = serve(Assistant(Settings.load(home=seeded_home, mode="extractive", auth="ada:open-sesame")))
+    page = browser.new_page()
+    foreign: list[str] = []
+    page.on("request", lambda request: None if request.url.startswith((url, "data:", "blob:")) else foreign.append(request.url))
+    page.goto(url)
+    page.get_by_label("username").fill("ada")
+    page.get_by_label("password").fill("guessed")
+    page.get_by_role("button", name="Login").click()
+    expect(page.get_by_text("Incorrect")).to_be_visible()
+    page.reload()
+    page.get_by_label("username").fill("ada")
+    page.get_by_label("password").fill("open-sesame")
+    page.get_by_role("button", name="Login").click()
+    asked(page, FACT)
+    page.close()
+    assert foreign == []
+
+
 def test_two_who_ask_in_turns_get_each_others_conversation(visit: Callable[..., Page], url: str) -> None:
     one, other = visit(url), visit(url)
     asked(one, FACT)
