@@ -320,7 +320,7 @@ def test_two_who_ask_in_turns_get_each_others_conversation(visit: Callable[..., 
 
 def test_one_of_forty_who_ask_at_once_gets_nothing_or_anothers_answer(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
     """Thirty-nine programs and a browser; the model is slow, so that the browser has to wait and says so."""
-    llm.script(*[Reply(pieces=("Nothing ", "here."), delay_s=1.0)] * 39)
+    llm.script(*[Reply(pieces=("Nothing ", "here."), delay_s=2.0)] * 39)
     page = visit(llm_url)
     given: dict[str, str] = {}
 
@@ -334,7 +334,7 @@ def test_one_of_forty_who_ask_at_once_gets_nothing_or_anothers_answer(visit: Cal
     page.wait_for_timeout(3000)
     page.get_by_label("Question").fill(FACT)
     page.keyboard.press("Enter")
-    expect(page.locator("#status")).to_contain_text(re.compile(r"Many are asking; \d+ questions? (is|are) before this one"))
+    expect(page.locator("#status")).to_contain_text(re.compile(r"Many are asking; \d+ questions? (is|are) before this one"), timeout=30_000)
     expect(page.locator("#log .answer")).to_have_count(1, timeout=120_000)
     for thread in threads:
         thread.join(120)
