@@ -243,6 +243,14 @@ def test_a_chip_of_an_earlier_answer_opens_the_source_of_that_answer(visit: Call
     expect(page.locator(".sources > .aside")).to_contain_text(FACT)
 
 
+def test_new_sources_are_shown_from_the_first(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url, viewport={"width": 1440, "height": 500})
+    ask(page, LIST)
+    page.locator(".source").last.scroll_into_view_if_needed()
+    ask(page, FACT)
+    expect(page.get_by_role("heading", name="Sources")).to_be_in_viewport()
+
+
 def test_a_question_beside_the_collection_is_declined_and_looks_it(visit: Callable[..., Page], url: str) -> None:
     page = visit(url)
     answer = ask(page, OFF_TOPIC)
@@ -311,8 +319,9 @@ def test_a_question_to_go_on_with_is_asked_by_a_click(visit: Callable[..., Page]
     page.locator("#log .answer").nth(1).wait_for()
     expect(page.locator("#log .question").nth(1)).to_contain_text(words)
     expect(page.locator("#log .answer").nth(1)).to_have_class("answer answered")
+    expect(page.locator("#following button", has_text=words)).to_have_count(0)
     page.get_by_role("button", name="New chat").click()
-    expect(page.locator("#following")).to_be_hidden()
+    expect(page.locator("#following button")).to_have_count(0)
 
 
 def test_an_answer_is_copied_with_its_citations(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:

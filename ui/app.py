@@ -91,10 +91,10 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                     render.no_sources().markup,
                     elem_id="sources",
                     html_template='<section aria-label="Sources">${value}</section>',
-                    js_on_load="watch('value', () => element.querySelector('.lit')?.focus());",
+                    js_on_load="watch('value', () => { element.closest('#sources').scrollTop = 0; element.querySelector('.lit')?.focus(); });",
                 )
 
-        parts: list[Any] = [chat, log, status, checked, draft, sources, box]
+        parts: list[Any] = [chat, log, status, checked, draft, sources, more, box]
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         running: dict[str, Any] = quiet | {"concurrency_limit": None}  # `Streams` has them wait in line, and says so
 
@@ -251,7 +251,7 @@ def _theme() -> gr.themes.Base:
 
 def _updates(view: View) -> list[Any]:
     """A view as Gradio's outputs, in the order of `parts`."""
-    shown = (view.log, view.status, view.checked, view.draft, view.sources)
+    shown = (view.log, view.status, view.checked, view.draft, view.sources, view.following)
     return [view.chat, *(gr.skip() if part is None else part.markup for part in shown), gr.skip() if view.box is None else view.box]
 
 

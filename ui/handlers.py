@@ -63,6 +63,7 @@ class View:
     checked: Html | None = None
     draft: Html | None = None
     sources: Html | None = None
+    following: Html | None = None
     box: str | None = None
 
 
@@ -78,7 +79,7 @@ async def ask(assistant: Assistant, streams: Streams, asking: Asking | None, cha
         return
     place = len(chat.asked)
     chat = replace(chat, asked=(*chat.asked, asking), log=chat.log + render.question(question, asking.told), follows=None, question=question)
-    yield View(chat, log=chat.log, status=render.working("Starting"), box=box)
+    yield View(chat, log=chat.log, status=render.working("Starting"), following=NOTHING, box=box)
     given: Answer | None = None
     ending = NOTHING
     try:
@@ -127,7 +128,7 @@ def stop(chat: Chat) -> View:
 
 def forget() -> View:
     """A new conversation."""
-    return View(Chat(), log=NOTHING, status=NOTHING, checked=NOTHING, draft=NOTHING, sources=render.no_sources(), box="")
+    return View(Chat(), log=NOTHING, status=NOTHING, checked=NOTHING, draft=NOTHING, sources=render.no_sources(), following=NOTHING, box="")
 
 
 def select(chat: Chat, wanted: Mapping[str, Any]) -> View:

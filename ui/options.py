@@ -27,7 +27,7 @@ def row(papers: Sequence[Paper], settings: Settings) -> list[gr.components.Compo
         _choice("Year", [("Any year", ""), *((str(y), str(y)) for y in years)], shown=bool(years)),
         gr.Textbox(label="Author", placeholder="Any author", max_lines=1, max_length=200, visible=any(p.authors for p in papers), **_PLAIN),
         _choice("Mode", modes, shown=settings.effective_mode == "llm"),
-        _choice("Sources", [("Sources: as needed", ""), *((f"Sources: at most {n}", str(n)) for n in SOURCES)], shown=True),
+        _choice("Sources", [("Sources: any", ""), *((f"Sources: {n} at most", str(n)) for n in SOURCES)], shown=True),
     ]
 
 
