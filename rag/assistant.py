@@ -22,7 +22,7 @@ from rag.export import answer_object, bibtex, search_object
 from rag.filters import parted
 from rag.followups import stand_alone
 from rag.kinds import is_foreign
-from rag.markup import plain
+from rag.markup import formulas, plain
 from rag.parts import Parts
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import Sessions
@@ -40,7 +40,7 @@ SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
 MAX_QUESTION_CHARS = 5_000
 
-__all__ = ["Assistant", "Cancel", "answer_object", "bibtex", "plain", "search_object"]
+__all__ = ["Assistant", "Cancel", "answer_object", "bibtex", "formulas", "plain", "search_object"]
 
 
 class Assistant:
