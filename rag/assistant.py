@@ -23,7 +23,7 @@ from rag.feedback import Feedback, gold
 from rag.filters import parted
 from rag.followups import stand_alone
 from rag.kinds import is_foreign
-from rag.markup import plain
+from rag.markup import formulas, plain
 from rag.parts import Parts
 from rag.records import Answer, Check, Event, Evidence, Filters, Hit, IngestReport, Paper, Turn
 from rag.sessions import Sessions
@@ -41,7 +41,7 @@ SEEDS = Path(__file__).resolve().parent.parent / "seeds"
 #: A question of 100 words has 700 characters; one longer than this is a paste gone wrong.
 MAX_QUESTION_CHARS = 5_000
 
-__all__ = ["Assistant", "Cancel", "answer_object", "bibtex", "gold", "markdown", "plain", "search_object"]
+__all__ = ["Assistant", "Cancel", "answer_object", "bibtex", "formulas", "gold", "markdown", "plain", "search_object"]
 
 
 class Assistant:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -73,6 +73,11 @@ def plain(text: str) -> str:
     while _HELD.search(text):  # twice at most: a URL inside a formula
         text = _HELD.sub(lambda m: contents[m[0]], text)
     return _clean(text.replace(_PERCENT, "%").replace(_DOLLAR, "$"))
+
+
+def formulas(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where the formulas of a text begin and end, delimiters and all, and their LaTeX without these."""
+    return ((m.start(), m.end(), m[m.lastindex or 0]) for m in MATH.finditer(text))
 
 
 def _clean(text: str) -> str:

@@ -348,6 +348,17 @@ def test_money_and_markup_in_a_question_stay_as_typed(visit: Callable[..., Page]
     expect(page.locator("#log b, #log strong, .katex, math")).to_have_count(0)
 
 
+def test_a_formula_of_an_abstract_is_drawn(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    ask(page, "Which paper bounds regret by C log T?")
+    formula = page.locator(".source math", has=page.locator("msup")).first
+    expect(formula).to_be_visible()
+    raised, line = formula.locator("msup > *").nth(1).bounding_box(), formula.locator("msup > *").first.bounding_box()
+    assert raised
+    assert line
+    assert raised["y"] < line["y"] or raised["height"] < line["height"], "the browser sets it as a formula, not as letters in a row"
+
+
 def test_what_a_model_writes_is_live_and_unchecked_then_checked(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer, assistant: Assistant) -> None:
     page = visit(llm_url)
     supported = told(assistant, FACT).sources[0].quotes[0].text.rstrip(".")

@@ -24,7 +24,8 @@ from ui.afterwards import bar
 from ui.asking import Asking, again
 from ui.following import following
 from ui.handlers import Chat, View
-from ui.markup import ATTRIBUTES, TAGS, Html, element, is_web_address, join, text
+from ui.markup import ATTRIBUTES, MATHS, TAGS, Html, element, is_web_address, join, text
+from ui.mathml import shown
 from ui.streaming import Streams
 
 UI = Path(render.__file__).parent
@@ -159,7 +160,7 @@ def everything(s: str) -> list[Html]:
 def test_no_text_becomes_markup(hostile: str) -> None:
     for html in everything(hostile):
         parsed = Parsed(html.markup)
-        assert set(parsed.tags) <= TAGS
+        assert set(parsed.tags) <= TAGS | MATHS
         for name, value in parsed.attributes:
             assert name in ATTRIBUTES or name.startswith(("aria-", "data-")), name
             assert name != "href" or is_web_address(value or "")
@@ -626,9 +627,9 @@ def test_what_is_set_above_the_box_is_asked(streams: Streams) -> None:
 
 
 def test_a_page_that_calls_no_language_model_offers_one() -> None:
-    for settings, shown in ((Settings(mode="extractive", openai_base_url="http://x"), False), (Settings(mode="llm"), True)):
+    for settings, offered in ((Settings(mode="extractive", openai_base_url="http://x"), False), (Settings(mode="llm"), True)):
         row = options.row([make_paper(venue="ICML", year=2024, authors=("A",))], settings)
-        assert [c.visible for c in row] == [True, True, True, shown, True]
+        assert [c.visible for c in row] == [True, True, True, offered, True]
         assert all(value in ("", "extractive") for _, value in row[3].choices), "nor lets a browser choose it"
 
 
@@ -687,3 +688,58 @@ def test_analytics_are_off_before_gradio_is_imported() -> None:
 
 def test_markup_of_parts_in_order() -> None:
     assert join(["<", None, element("p", "&")]).markup == "&lt;<p>&amp;</p>"
+
+
+DRAWN = [
+    ("$t^3$VAE", "t3VAE", "msup", "a name"),
+    (r"a \(x_i\) b", "a xi b", "msub", "round delimiters"),
+    (r"$\sim 3.7 \times$ faster", "~3.7× faster", "mo", "signs"),
+    (r"$(1-O(\epsilon), O(\epsilon^{-1}))$", "(1−O(ϵ),O(ϵ−1))", "msup", "brackets"),
+    (r"$\textit{local fairness}$", "local\xa0fairness", "mtext", "words that are meant"),
+    (r"$\frac{a}{b}$ and $\sqrt{2}$", "ab and 2", "mfrac", "two"),
+    ("$é^2$ naïve 𝒳", "é2 naïve 𝒳", "msup", "Unicode"),
+    (r"$a < b \& c$", "a<b&c", "mo", "what is markup elsewhere"),
+]
+
+
+@pytest.mark.parametrize(("given", "seen", "tag", "why"), DRAWN)
+def test_a_formula_is_drawn(given: str, seen: str, tag: str, why: str) -> None:
+    parsed = Parsed(shown(given).markup)
+    assert parsed.text == seen, why
+    assert {"math", tag} <= set(parsed.tags)
+
+
+AS_WRITTEN = [
+    "it costs $5 and $10",
+    "$5 and sells for 10$ each",
+    r"costs \$5 or \$x\$",
+    "US$ 5 to US$ 10",
+    r"$\lora$ with a macro of its own",
+    r"$\frac{1}{$",
+    r"$x^$",
+    r"$\left( x$",
+    r"$\href{javascript:pwned()}$",
+    "$" + "{" * 600 + "}" * 600 + "$",
+    "$" + "x" * 500 + "$",
+    "one $ alone",
+]
+
+
+@pytest.mark.parametrize("given", AS_WRITTEN, ids=[w[:25] for w in AS_WRITTEN])
+def test_money_and_what_is_no_whole_formula_stay_as_written(given: str) -> None:
+    assert shown(given) == text(given)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("around", ["${}$", r"$\text{{{}}}$", r"$\href{{{}}}{{x}}$", r"\({}\)", r"$\color{{{}}}x$", "${}"])
+def test_a_hostile_formula_is_only_a_formula(hostile: str, around: str) -> None:
+    parsed = Parsed(shown(around.format(hostile)).markup)
+    assert set(parsed.tags) <= MATHS
+    assert {name for name, _ in parsed.attributes} <= {"stretchy"}
+
+
+def test_a_quotation_with_a_formula_is_marked_drawn_and_copied_as_it_is() -> None:
+    paper = make_paper("We cut it by $O(n^2)$. So.")
+    html = render.sources(make_answer(sources=(make_source(1, paper, (0, 22)),)), 0).markup
+    assert Parsed(html).by_class["mark"] == ["We cut it by O(n2)."]
+    assert "“We cut it by $O(n^2)$.”" in dict(next(a for _, a in _starts(html) if "data-copy" in dict(a)))["data-copy"]

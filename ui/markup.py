@@ -16,7 +16,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 TAGS = frozenset({"a", "article", "button", "div", "h1", "h2", "h3", "header", "li", "mark", "p", "rect", "span", "strong", "svg", "ul"})
-ATTRIBUTES = frozenset({"class", "height", "href", "id", "rel", "role", "tabindex", "target", "type", "width"})
+MATHS = frozenset(
+    {"math", "mfrac", "mi", "mn", "mo", "mover", "mroot", "mrow", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtext", "munder", "munderover"}
+    | {"mtable", "mtd", "mtr"}
+)
+ATTRIBUTES = frozenset({"class", "height", "href", "id", "rel", "role", "stretchy", "tabindex", "target", "type", "width"})
 ATTRIBUTE_FAMILIES = ("aria-", "data-")
 #: JSON knows no half of a surrogate pair, and one in an abstract would end the stream.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -51,7 +55,7 @@ def element(tag: str, *children: Html | str | None, **attributes: str | int | No
         ValueError: the tag or an attribute is not among those this page uses.
     """
     names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
-    wrong = {tag} - TAGS | {name for name in names if name not in ATTRIBUTES and not name.startswith(ATTRIBUTE_FAMILIES)}
+    wrong = {tag} - TAGS - MATHS | {name for name in names if name not in ATTRIBUTES and not name.startswith(ATTRIBUTE_FAMILIES)}
     if wrong:
         raise ValueError(f"the page does not use {', '.join(sorted(wrong))}")
     if "href" in names and not is_web_address(str(names["href"])):

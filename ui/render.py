@@ -9,6 +9,7 @@ from rag.assistant import bibtex
 from rag.records import BULLETED, Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
 from ui.markup import NOTHING, Html, element, is_web_address, join, text
+from ui.mathml import shown
 
 VERDICTS: dict[Outcome, str] = {"answered": "", "not_in_abstract": "Declined: not in the abstract", "no_paper": "Declined: no paper here fits"}
 HEDGED = "Uncertain"
@@ -142,8 +143,8 @@ def highlight(whole: str, quotes: Iterable[Quote]) -> Html:
         else:
             spans.append((start, end))
     ends = [0, *(end for _, end in spans)]
-    marked = (join([whole[before:start], element("mark", whole[start:end])]) for before, (start, end) in zip(ends, spans, strict=False))
-    return join([*marked, whole[ends[-1] :]])
+    marked = (join([shown(whole[before:start]), element("mark", shown(whole[start:end]))]) for before, (start, end) in zip(ends, spans, strict=False))
+    return join([*marked, shown(whole[ends[-1] :])])
 
 
 def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
@@ -203,7 +204,7 @@ def _chip(source: Source, turn: int, place: int) -> Html:
     return element(
         "span",
         element("button", f"[{source.n}]", type="button", class_="chip", aria_label=name, aria_describedby=tip, **goto),
-        element("span", *(element("span", "“", quote.text, "”", class_="quote") for quote in source.quotes), id=tip, class_="tip", role="tooltip"),
+        element("span", *(element("span", "“", shown(quote.text), "”", class_="quote") for quote in source.quotes), id=tip, class_="tip", role="tooltip"),
         class_="cite",
     )
 
@@ -237,8 +238,8 @@ def _venue(paper: Paper) -> str:
 
 def _title(paper: Paper) -> Html:
     """A paper's title (its label where it has none), linked where it has an address."""
-    words = paper.title or paper.label
-    return element("a", words, href=paper.url, target="_blank", rel="noopener noreferrer") if is_web_address(paper.url or "") else text(words)
+    words = shown(paper.title or paper.label)
+    return element("a", words, href=paper.url, target="_blank", rel="noopener noreferrer") if is_web_address(paper.url or "") else words
 
 
 def _count(number: int, noun: str) -> str:
