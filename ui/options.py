@@ -21,7 +21,7 @@ def row(papers: Sequence[Paper], settings: Settings) -> list[gr.components.Compo
     """
     venues = sorted({p.venue for p in papers if p.venue}, key=lambda v: (v.casefold(), v))
     years = sorted({p.year for p in papers if p.year}, reverse=True)
-    modes = [(f"Written by {settings.model}", ""), ("Quoted, nothing leaves", "extractive")]
+    modes = [("Language model", ""), ("Quotes only", "extractive")]
     return [
         _choice("Venue", [("Any venue", ""), *((v, v) for v in venues)], shown=bool(venues)),
         _choice("Year", [("Any year", ""), *((str(y), str(y)) for y in years)], shown=bool(years)),
