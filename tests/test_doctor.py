@@ -128,7 +128,7 @@ def test_a_server_that_offers_the_model_passes(seeded_home: Path, server: OpenAI
     told = checks["language model"].detail
     assert told.startswith(f"gpt-5.4-mini at {server.root.removeprefix('http://')} answers, first token after ")
     first, whole = (float(x) for x in re.findall(r"after (\d+\.\d) s", told))
-    assert 0.4 <= whole - first < 5
+    assert 0.25 < whole - first < 5, "0.4 s apart, each rounded to a tenth"
     assert told.endswith("streamed in 3 pieces; takes 400,000 tokens; models there: gpt-5.4-mini, test-model")
     assert len(server.chats) == 1
 
