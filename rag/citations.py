@@ -1,6 +1,6 @@
-"""Citations: each claim of a written answer held against what it cites, repaired where another abstract given supports it, numbered.
+"""Citations: each claim of a written answer held against what it cites, and repaired where another abstract given supports it.
 
-    claims (markers) -> each checked against its papers, then against the others given -> Finding -> Sheet -> Sentence, Source
+    claims (markers) -> each checked against its papers, then against the others given -> Finding (-> numbering)
 
 What is found for a claim depends on that claim and the one before it, which its subject may point at, so it can be found while the rest is still
 being written. Only abstracts that the model was given can be cited: numbers of others are set aside and reported, never dropped silently.
@@ -9,7 +9,6 @@ being written. Only abstracts that the model was given can be cited: numbers of 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,7 +17,7 @@ from rag.evidence import EvidenceFinder, quote
 from rag.kinds import is_foreign, names_in
 from rag.markers import Claim
 from rag.markup import URL, plain, url_end
-from rag.records import Evidence, Hit, Paper, Quote, Repairs, Sentence, Source, Support
+from rag.records import Evidence, Hit, Paper, Quote, Support
 from rag.subjects import may_be_cited
 from rag.support import Supported, judge
 from rag.text import content_stems, tokens
@@ -78,16 +77,6 @@ class Finding:
         return tuple(h.paper.id for h, _ in self.cited) if self.support == "supported" else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """An answer after checking: its sentences, its sources, and what was repaired, marked, removed or set aside, in words and counted."""
-
-    sentences: tuple[Sentence, ...]
-    sources: tuple[Source, ...]
-    notices: tuple[str, ...]
-    repairs: Repairs
-
-
 #: Findings by their claim and what bears out the claim before it.
 Kept = dict[tuple[Claim, tuple[str, ...] | None], Finding]
 
@@ -139,15 +128,6 @@ def examine(claim: Claim, hits: Sequence[Hit], finder: EvidenceFinder, before: S
     )
 
 
-def check(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder, *, strict: bool = False) -> Checked:
-    """Checks claims one after another; `strict` removes those without support."""
-    sheet = Sheet(len(hits), strict=strict)
-    for finding in in_turn(claims, hits, finder):
-        if finding is not None:
-            sheet.add(finding)
-    return sheet.checked()
-
-
 def in_turn(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder, kept: Kept | None = None) -> Iterator[Finding | None]:
     """What is found for each claim after the one before it; nothing for a sentence that declines. `kept`: what was found earlier, and is added to."""
     kept = {} if kept is None else kept
@@ -159,85 +139,6 @@ def in_turn(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder
             kept[claim, before] = finding
         before = finding.borne_by if finding else ()
         yield finding
-
-
-class Sheet:
-    """Writes findings down as the sentences of an answer, in order, and keeps its numbers.
-
-    Args:
-        given: how many abstracts the answer was written from.
-        strict: leave out what no abstract supports.
-    """
-
-    def __init__(self, given: int, *, strict: bool) -> None:
-        self._given, self._strict = given, strict
-        self._numbering = Numbering()
-        self._sentences: list[Sentence] = []
-        self._said: dict[str, set[str]] = {}
-        self._notices: dict[str, None] = {}
-        self._counts: Counter[str] = Counter()
-
-    def add(self, finding: Finding) -> Sentence | None:
-        """The next sentence; nothing where it is left out, as is one that was said before, unless a further paper bears it out."""
-        for n in finding.unknown:
-            self._note("set_aside", f"The answer cited [{n}], but only {self._given} abstract{' was' if self._given == 1 else 's were'} given.")
-        if finding.cleaned:
-            self._note("set_aside", "An address that none of the abstracts holds was taken out of the answer.")
-        if self._strict and finding.support != "supported":
-            self._counts["removed"] += 1
-            return None
-        words = " ".join(finding.text.split())
-        if words in self._said and self._said[words].issuperset(finding.borne_by):
-            self._counts["repeated"] += 1
-            return None
-        self._said.setdefault(words, set()).update(finding.borne_by)
-        if finding.repair:
-            self._note(finding.repair, f"A citation was {finding.repair}: “{_short(finding.text)}”.")
-        if finding.taken:
-            self._note("taken", f"A citation that does not support its sentence was taken away: “{_short(finding.text)}”.")
-        numbers = tuple(sorted({self._numbering.cite(hit, words) for hit, words in finding.cited}))
-        reason = "" if finding.support == "supported" or finding.uncompared else finding.verdict.reason
-        if finding.uncompared:
-            self._note("uncompared", "What is not in the language of the abstracts could be checked for its numbers and names only: read the quotes.")
-        self._counts["marked"] += bool(reason)
-        sentence = Sentence(finding.text, numbers, finding.support, round(finding.verdict.score, 4), reason)
-        self._sentences.append(sentence)
-        return sentence
-
-    def checked(self) -> Checked:
-        """The answer so far."""
-        if removed := self._counts["removed"]:
-            told = f"{removed} sentence{' that no abstract supports was' if removed == 1 else 's that no abstract supports were'} removed (ASK_STRICT)."
-            self._notices[told] = None
-        if repeated := self._counts["repeated"]:
-            told = "1 sentence that repeats another word for word is" if repeated == 1 else f"{repeated} sentences that repeat others word for word are"
-            self._notices[f"{told} left out."] = None
-        return Checked(tuple(self._sentences), self._numbering.sources(), tuple(self._notices), Repairs(**self._counts))
-
-    def _note(self, count: str, told: str) -> None:
-        self._counts[count] += 1
-        self._notices[told] = None
-
-
-class Numbering:
-    """Numbers papers from 1 in order of first citation and gathers their quotes, each once, in order of place."""
-
-    def __init__(self) -> None:
-        self._hits: list[Hit] = []
-        self._quotes: dict[str, list[Quote]] = {}
-
-    def cite(self, hit: Hit, words: Quote) -> int:
-        """The number of a paper, with one more quote of it."""
-        if hit.paper.id not in self._quotes:
-            self._hits.append(hit)
-        quotes = self._quotes.setdefault(hit.paper.id, [])
-        if not any(q.start <= words.start and words.end <= q.end for q in quotes):
-            quotes[:] = [q for q in quotes if not (words.start <= q.start and q.end <= words.end)] + [words]
-        return next(n for n, h in enumerate(self._hits, start=1) if h.paper.id == hit.paper.id)
-
-    def sources(self) -> tuple[Source, ...]:
-        """The sources in order of their numbers."""
-        return tuple(Source(n, h.paper, tuple(sorted(self._quotes[h.paper.id], key=lambda q: q.start)), h.score) for n, h in enumerate(self._hits, start=1))
 
 
 def _best(texts: Sequence[tuple[str, str, str]], claim: str, finder: EvidenceFinder) -> Verdict:
@@ -309,7 +210,3 @@ def _without_addresses(text: str, hits: Sequence[Hit]) -> str:
         return match[0] if any(address in f"{h.paper.url or ''} {plain(h.paper.text)}" for h in hits) else f"[…]{match[0][end:]}"
 
     return URL.sub(known, text)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57].rstrip() + "…"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rag import console, terminal
+from rag.default_command import DefaultCommand, DefaultGroup
 from rag.errors import AskError, UsageError
 from rag.records import Answer, Filters
 
@@ -33,31 +34,8 @@ Examples:
 """
 
 
-class AskGroup(click.Group):
-    """A group whose default command is to ask: what names no command is a question or an option of asking."""
-
-    default = "ask"
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Puts the default command where none is named."""
-        at = 0
-        while at < len(args) and args[at].partition("=")[0] in ("--collection", "--debug"):
-            at += 2 if args[at] == "--collection" else 1
-        named = args[at : at + 1] and (args[at] in self.commands or args[at] in ("--help", "-h", "--version"))
-        if at < len(args) and not named:
-            args = [*args[:at], self.default, *args[at:]]
-        return super().parse_args(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of the default command are shown too, since nobody asks for its help by name."""
-        records = [p.get_help_record(ctx) for p in self.commands[self.default].params if isinstance(p, click.Option)]
-        with formatter.section("Options of a question"):
-            formatter.write_dl([r for r in records if r])
-        super().format_commands(ctx, formatter)
-
-
 @click.group(
-    cls=AskGroup,
+    cls=DefaultGroup,
     no_args_is_help=True,
     epilog=_EXAMPLES,
     subcommand_metavar="QUESTION | COMMAND [ARGS]...",
@@ -79,20 +57,7 @@ _file = click.option("--file", "file", metavar="FILE", help="One question a line
 _session = click.option("--session", metavar="NAME", help="Remember the conversation under this name.")
 
 
-class _UnnamedContext(click.Context):
-    """The default command's: named in no usage line, since nobody types its name."""
-
-    @property
-    def command_path(self) -> str:
-        """The group's own path."""
-        return self.parent.command_path if self.parent else super().command_path
-
-
-class _DefaultCommand(click.Command):
-    context_class = _UnnamedContext
-
-
-@cli.command("ask", cls=_DefaultCommand)
+@cli.command("ask", cls=DefaultCommand)
 @click.argument("words", nargs=-1, metavar="QUESTION")
 @_as_json
 @_file

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag.citations import Numbering
 from rag.claims import Weighed, weigh
 from rag.evidence import EvidenceFinder, cut, quote
 from rag.facets import FACETS, facet_in, shows
 from rag.markup import plain
+from rag.numbering import Numbering
 from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Sentence, Source
 
 HEDGE = "The closest abstracts; they may not answer this:"

@@ -20,7 +20,7 @@ from rag import extractive
 from rag.budget import BudgetedStream
 from rag.cancelling import Cancel
 from rag.checking import Checking
-from rag.citations import Finding, Sheet
+from rag.citations import Finding
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
@@ -28,6 +28,7 @@ from rag.finding import Found, Search
 from rag.llm import ChatModel
 from rag.markers import without_cut
 from rag.markup import plain
+from rag.numbering import Sheet
 from rag.reading import Reading, read
 from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Repairs, Sentence, Source, Usage, Verified
 from rag.retrieval import HybridRetriever, to_node

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rag.assistant import SEEDS, Assistant
+from rag.cli import main
 from rag.records import Hit, Origin, Paper
 from rag.settings import Settings
 from rag.text import paper_id
@@ -21,6 +22,7 @@ ASK = Path(sys.executable).with_name("ask")
 FOREIGN = ("OPENAI_", "ASK_", "CHROMA_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
 AskRun = Callable[..., "subprocess.CompletedProcess[str]"]
+Main = Callable[..., tuple[int, str, str]]
 
 
 def make_paper(text: str = "We study gradient descent on wide networks. It converges at a linear rate in 17 steps.", **known: object) -> Paper:
@@ -81,10 +83,53 @@ def ask(seeded_home: Path, tmp_path: Path) -> AskRun:
 
 
 @pytest.fixture
+def run(seeded_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+    """Runs `main` in this process, which saves two seconds: exit code, standard output, standard error."""
+
+    def run_main(*args: str, home: Path = seeded_home) -> tuple[int, str, str]:
+        monkeypatch.setenv("ASK_HOME", str(home))
+        monkeypatch.setattr(sys, "argv", ["ask", *args])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return run_main
+
+
+@pytest.fixture
 def server() -> Iterator[OpenAIServer]:
     """A server on loopback that speaks the OpenAI protocol and can be scripted to fail."""
     with OpenAIServer() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[OpenAIServer]:
+    """As `server`, for pages that outlive a test."""
+    with OpenAIServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Callable[..., str]]:
+    """Serves the page of an assistant and gives its address; see `tests.pages`."""
+    from tests.pages import serving  # Gradio takes seconds to import
+
+    with serving() as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def url(assistant: Assistant, serve: Callable[..., str]) -> str:
+    """The address of an extractive page over the seeds."""
+    return serve(assistant)
+
+
+@pytest.fixture(scope="module")
+def llm_url(seeded_home: Path, llm: OpenAIServer, serve: Callable[..., str]) -> str:
+    """The address of a page that asks `llm`."""
+    return serve(Assistant(Settings.load(home=seeded_home, mode="llm", openai_base_url=llm.url, openai_api_key="sk-of-the-test", retries=0)))
 
 
 @pytest.fixture(scope="session")

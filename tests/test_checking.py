@@ -12,8 +12,9 @@ import pytest
 from rag import citations
 from rag.assistant import Assistant
 from rag.checking import Checking
-from rag.citations import Finding, Sheet, examine, in_turn
+from rag.citations import Finding, examine, in_turn
 from rag.markers import Claim, parse
+from rag.numbering import Sheet
 from rag.records import Answer, Delta, Hit, Verified
 from rag.settings import Settings
 from tests.conftest import make_hit, make_paper

@@ -1,75 +1,21 @@
-"""The command line as a user runs it: what it prints where, its exit codes, and how it ends."""
+"""The command line as a user runs it: what it prints where, and its exit codes."""
 
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import select
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rag.cli import main
-from tests.conftest import ASK, AskRun, clean_environment
-from tests.openai_server import OpenAIServer, Reply, cut, error_reply
+from tests.command import BRAINLM, environment, on_terminal
+from tests.conftest import ASK, AskRun, Main, clean_environment
 
 HEAVY = ("chromadb", "llama_index", "onnxruntime", "gradio", "openai", "bm25s")
-KEY = "sk-secret-0123456789abcdef"
-MOON = "The moon is made of green cheese [1]."
-BRAINLM = "How many hours of fMRI was BrainLM trained on?"
 BIBTEX = re.compile(r"(@inproceedings\{\w+,\n(  \w+ = \{.*\},\n)+\}\n\n?)+")
-
-Main = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(seeded_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    """Runs `main` in this process, which saves two seconds: exit code, standard output, standard error."""
-
-    def run_main(*args: str, home: Path = seeded_home) -> tuple[int, str, str]:
-        monkeypatch.setenv("ASK_HOME", str(home))
-        monkeypatch.setattr(sys, "argv", ["ask", *args])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
-
-    return run_main
-
-
-def environment(home: Path, **more: str) -> dict[str, str]:
-    """What `ask` runs in; without PYTHONUNBUFFERED, which would hide that an answer is held back."""
-    return {k: v for k, v in clean_environment().items() if k != "PYTHONUNBUFFERED"} | {"ASK_HOME": str(home)} | more
-
-
-def with_llm(server: OpenAIServer) -> dict[str, str]:
-    return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "ASK_MODEL": "test-model", "ASK_RETRIES": "0"}
-
-
-def on_terminal(*args: str, home: Path, width: int = 100, **more: str) -> tuple[int, str]:
-    """Runs `ask` on a terminal of its own: exit code, and all that the terminal got."""
-    master, slave = pty.openpty()
-    env = environment(home, TERM="xterm-256color", COLUMNS=str(width), LINES="24") | more
-    with subprocess.Popen([str(ASK), *args], stdin=slave, stdout=slave, stderr=slave, env=env, cwd=home, close_fds=True) as process:
-        os.close(slave)
-        got = b""
-        while True:
-            try:
-                piece = os.read(master, 65536)
-            except OSError:  # how Linux says that the other end is closed
-                break
-            if not piece:
-                break
-            got += piece
-    os.close(master)
-    return process.returncode, got.decode()
 
 
 # Start-up and arguments ------------------------------------------------------------------------------------------------
@@ -316,166 +262,6 @@ def test_hostile_papers_print_harmlessly(run: Main, own_home: Path, tmp_path: Pa
     assert not re.search("\x1b\\]|\x9b|\u202e|\x1b\\[31m", shown)
 
 
-# Pipes and terminals ---------------------------------------------------------------------------------------------------
-
-
-def test_output_that_nobody_reads_or_that_fits_nowhere_ends_the_command_without_a_complaint_of_pythons(seeded_home: Path) -> None:
-    for args in ([BRAINLM], ["--json", BRAINLM]):
-        with subprocess.Popen([str(ASK), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(seeded_home)) as process:
-            assert process.stdout
-            assert process.stderr
-            process.stdout.close()
-            assert process.stderr.read() == ""
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([str(ASK), BRAINLM], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(seeded_home), check=False)
-    assert done.returncode == 1
-    assert done.stderr == "Error: The disk is full.\nFree some space, or send the output elsewhere.\n"
-
-
-def test_an_encoding_that_lacks_a_character_changes_no_json_and_ends_no_answer(ask: AskRun) -> None:
-    narrow = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    question = "Welches Budget braucht $t^3$VAE für “α”?"
-    there = ask("--json", question, **narrow)
-    assert there.stdout.isascii()
-    assert json.loads(there.stdout)["question"] == question
-    plain = ask(BRAINLM, **narrow)
-    assert plain.returncode == 0
-    assert plain.stdout.isascii()
-    assert "?We introduce the Brain Language Model" in plain.stdout
-
-
-def test_a_terminal_is_taken_as_it_is(seeded_home: Path) -> None:
-    code, wide = on_terminal(BRAINLM, home=seeded_home)
-    assert code == 0
-    assert "\x1b[1;36m" in wide
-    code, narrow = on_terminal(BRAINLM, home=seeded_home, width=40, NO_COLOR="1")
-    assert code == 0
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", narrow)
-    assert max(map(len, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", narrow).replace("\r", "\n").split("\n"))) <= 40
-    code, dumb = on_terminal(BRAINLM, home=seeded_home, TERM="dumb")
-    assert code == 0
-    assert "6,700 hours" in " ".join(dumb.split())
-    assert "\x1b" not in dumb
-
-
-# The language model ----------------------------------------------------------------------------------------------------
-
-
-def test_who_sees_the_question_is_said_first_and_unchecked_text_stays_out_of_a_pipe(ask: AskRun, server: OpenAIServer) -> None:
-    server.script(Reply(pieces=cut(MOON)))
-    done = ask(BRAINLM, **with_llm(server))
-    host = server.root.removeprefix("http://")
-    assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == f"Questions and the abstracts found for them go to test-model at {host}. ASK_MODE=extractive keeps them here."
-    assert len(server.chats) == 1
-    assert "cheese" not in done.stdout + done.stderr
-    assert "6,700" in done.stdout
-    assert "Note: Nothing that test-model wrote is supported" in done.stdout
-
-
-def test_extractive_mode_sends_nothing_and_says_nothing_of_a_model(run: Main, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (with_llm(server) | {"ASK_MODE": "extractive"}).items():
-        monkeypatch.setenv(name, value)
-    assert run(BRAINLM)[::2] == (0, "")
-    assert server.requests == []
-
-
-def test_a_terminal_shows_the_text_as_it_is_written_and_then_the_checked_answer(seeded_home: Path, server: OpenAIServer) -> None:
-    server.script(Reply(pieces=cut(MOON), delay_s=0.1))
-    code, text = on_terminal(BRAINLM, home=seeded_home, **with_llm(server))
-    assert code == 0
-    _, shown, after = text.rpartition("cheese")
-    assert shown
-    assert "\x1b[2K" in after.split("6,700")[0]
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [error_reply(401, f"Incorrect API key provided: {KEY}."), Reply(status=500), Reply(pieces=("BrainLM was trained ",), fault="break")],
-    ids=["401", "500", "broken stream"],
-)
-def test_a_failing_model_gives_quotes_with_a_notice_but_an_error_where_the_model_was_demanded(
-    run: Main, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, reply: Reply
-) -> None:
-    for name, value in with_llm(server).items():
-        monkeypatch.setenv(name, value)
-    server.script(reply, reply)
-    code, out, err = run("--json", BRAINLM)
-    answer = json.loads(out)
-    assert (code, answer["mode"], answer["model"]) == (0, "extractive", None)
-    assert "6,700" in answer["answer"]
-    assert answer["notices"][0].startswith("The language model failed, so this answer quotes the abstracts instead.")
-    code, out_2, err_2 = run("--mode", "llm", BRAINLM)
-    assert (code, out_2) == (1, "")
-    assert "Error: " in err_2
-    assert KEY not in out + err + out_2 + err_2
-
-
-def test_the_key_is_nowhere_even_with_debug(ask: AskRun, server: OpenAIServer) -> None:
-    server.script(error_reply(401, f"Incorrect API key provided: {KEY}."))
-    done = ask("--debug", "--mode", "llm", BRAINLM, **with_llm(server))
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert server.chats[0].headers["authorization"] == f"Bearer {KEY}"
-    assert KEY not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_debug_hides_what_was_sent_and_thought_or_shows_the_key(ask: AskRun, server: OpenAIServer, before: bool) -> None:
-    server.script(Reply(pieces=cut("<think>Six thousand\x1b[31m hours.</think>BrainLM was trained on 6,700 hours of fMRI recordings [1].")))
-    done = ask(*(["--debug", BRAINLM] if before else [BRAINLM, "--debug"]), **with_llm(server))
-    assert done.returncode == 0
-    assert "Six thousand" not in done.stdout
-    assert "The model thought: Six thousand" in done.stderr
-    assert f"Sending test-model at {server.root.removeprefix('http://')}" in done.stderr
-    assert '"temperature": 0' in done.stderr
-    assert re.search(r"Received in \d+\.\d\d s \(first token: \d+\.\d\d s\)", done.stderr)
-    assert "\x1b" not in done.stderr
-    assert KEY not in done.stdout + done.stderr
-
-
-def test_ctrl_c_in_mid_answer_stops_quietly_and_hangs_up(seeded_home: Path, server: OpenAIServer, tmp_path: Path) -> None:
-    server.script(Reply(pieces=("BrainLM was ",), fault="stall"))
-    env = environment(seeded_home, **with_llm(server))
-    with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
-        assert process.stdout
-        assert process.stderr
-        patience = time.monotonic() + 60
-        while not server.chats and time.monotonic() < patience:
-            select.select([], [], [], 0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert out == ""
-    assert err.splitlines()[-1] == "Stopped."
-    assert "Traceback" not in err
-    assert server.chats[0].disconnected.wait(5)
-
-
-FOUNDATION = ("BrainLM was trained on 6,700 hours of fMRI recordings [1]. ", "BrainLM is a foundation ", "model for ")
-
-
-def test_a_pipe_waits_for_the_end_of_the_stream_for_what_has_been_checked(seeded_home: Path, server: OpenAIServer, tmp_path: Path) -> None:
-    server.script(Reply(pieces=FOUNDATION * 20, delay_s=0.2))
-    env = environment(seeded_home, **with_llm(server))
-    with subprocess.Popen([str(ASK), BRAINLM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "BrainLM was trained on 6,700 hours of fMRI recordings. [1]\n"
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    assert server.chats[0].disconnected.wait(5), "the answer was not at its end"
-
-
-def test_half_an_answer_stands_in_a_pipe_as_if_it_were_whole(ask: AskRun, server: OpenAIServer) -> None:
-    server.script(Reply(pieces=FOUNDATION * 2, delay_s=0.3, fault="break"))
-    done = ask(BRAINLM, **with_llm(server))
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0
-    assert lines[0] == "BrainLM was trained on 6,700 hours of fMRI recordings. [1]"
-    assert "Note: What stands above is withdrawn. The answer is:" in lines
-    assert any(line.startswith("Note: The language model failed, so this answer quotes the abstracts instead.") for line in lines)
-
-
 def test_an_empty_path_ingests_the_current_folder(ask: AskRun, tmp_path: Path) -> None:
     (tmp_path / "here.jsonl").write_text('{"abstract": "A paper that nobody asked to ingest, of some length."}\n', encoding="utf-8")
     done = ask("ingest", "", home=tmp_path / "fresh")
@@ -491,21 +277,3 @@ def test_a_restriction_in_the_words_is_not_shown_or_cannot_be_switched_off(ask: 
     assert {s["venue"] for s in told["sources"]} == {"ICML"}
     whole = json.loads(ask("--json", "--whole", question).stdout)
     assert whole["filters"] == {}
-
-
-@pytest.mark.parametrize("args", [[BRAINLM], ["--json", BRAINLM]], ids=["text", "json"])
-def test_a_pipe_that_nobody_reads_any_more_leaves_the_request_running(seeded_home: Path, server: OpenAIServer, tmp_path: Path, args: list[str]) -> None:
-    server.script(Reply(pieces=["BrainLM "] * 600, delay_s=0.1))
-    env = environment(seeded_home, **with_llm(server))
-    with subprocess.Popen([str(ASK), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path) as process:
-        assert process.stdout
-        assert process.stderr
-        patience = time.monotonic() + 60
-        while not server.chats and time.monotonic() < patience:
-            time.sleep(0.05)
-        process.stdout.close()
-        assert server.chats[0].disconnected.wait(20)
-        process.wait(20)
-        err = process.stderr.read()
-    assert process.returncode == 1
-    assert "Traceback" not in err

@@ -16,10 +16,11 @@ from eval.__main__ import main
 from eval.comparison import compare
 from eval.experiment import Plan, carry_out
 from rag import citations, finding
-from rag.citations import Numbering, Verdict
 from rag.errors import InputError
+from rag.numbering import Numbering
 from rag.records import Hit, Judgement, Quote
 from rag.retrieval import HybridRetriever
+from rag.support import Supported
 
 #: Enough questions of every kind that a loss is significant, and more of those without an answer, which are few; few enough that a run takes seconds.
 ALL = gold.load()
@@ -62,9 +63,8 @@ def _off_by_one(patch: pytest.MonkeyPatch) -> None:
 def _always_yes(patch: pytest.MonkeyPatch) -> None:
     judge = citations._judge
 
-    def broken(*args: Any) -> Verdict | None:
-        verdict = judge(*args)
-        return verdict and replace(verdict, supported=True, score=1.0, reason="")
+    def broken(*args: Any) -> Supported:
+        return replace(judge(*args), supported=True, score=1.0, reason="")
 
     patch.setattr(citations, "_judge", broken)
 

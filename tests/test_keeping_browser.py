@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rag.assistant import Assistant, answer_object, bibtex
 from rag.settings import Settings
 from tests import test_ui_browser as page_tests
 from tests.openai_server import OpenAIServer, Reply
-from tests.pages import Serve, serving
+from tests.pages import Serve
 from tests.test_ui_browser import FACT, LIST, Page, ask, expect
 from ui.streaming import AT_ONCE
 
@@ -28,31 +28,9 @@ PREFIX = "ask-abstracts:1:"
 ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>${alert(3)}{{alert(4)}}"
 
 
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Serve]:
-    with serving() as serve:
-        yield serve
-
-
 @pytest.fixture
 def own(own_home: Path) -> Assistant:
     return Assistant(Settings.load(home=own_home, mode="extractive"))
-
-
-@pytest.fixture(scope="module")
-def url(assistant: Assistant, serve: Serve) -> str:
-    return serve(assistant)
-
-
-@pytest.fixture(scope="module")
-def llm() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def llm_url(seeded_home: Path, llm: OpenAIServer, serve: Serve) -> str:
-    return serve(Assistant(Settings.load(home=seeded_home, mode="llm", openai_base_url=llm.url, openai_api_key="sk-of-the-test", retries=0)))
 
 
 def asked(page: Page, question: str) -> None:

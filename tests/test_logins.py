@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -15,7 +14,7 @@ from rag.assistant import Assistant
 from rag.cli import main
 from rag.errors import SettingsError
 from rag.settings import Settings
-from tests.pages import Serve, serving
+from tests.pages import Serve
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # Gradio's client 2.7 closes neither its loop nor its sockets
 
@@ -27,12 +26,6 @@ FACT = "How many hours of fMRI recordings was BrainLM trained on?"
 @pytest.fixture(scope="module")
 def guarded(seeded_home: Path) -> Assistant:
     return Assistant(Settings.load(home=seeded_home, mode="extractive", auth=PAIRS))
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Serve]:
-    with serving() as serve:
-        yield serve
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,9 +12,7 @@ from gradio_client.exceptions import AppError
 
 from rag.assistant import Assistant, answer_object, search_object
 from rag.records import Filters
-from rag.settings import Settings
 from tests.openai_server import OpenAIServer, Reply, cut
-from tests.pages import Serve, serving
 from ui.programs import FAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # Gradio's client 2.7 closes neither its loop nor its sockets
@@ -24,28 +20,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # Gr
 FACT = "How many hours of fMRI recordings was BrainLM trained on?"
 ARGUMENTS = ("question", "venue", "year", "author", "whole", "mode", "sources")
 LIST = "Which papers compress the KV cache?"
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Serve]:
-    with serving() as serve:
-        yield serve
-
-
-@pytest.fixture(scope="module")
-def url(assistant: Assistant, serve: Serve) -> str:
-    return serve(assistant)
-
-
-@pytest.fixture(scope="module")
-def llm() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def llm_url(seeded_home: Path, llm: OpenAIServer, serve: Serve) -> str:
-    return serve(Assistant(Settings.load(home=seeded_home, mode="llm", openai_base_url=llm.url, openai_api_key="sk-of-the-test", retries=0)))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -15,7 +14,7 @@ import pytest
 
 from rag.assistant import Assistant, answer_object, search_object
 from tests.conftest import clean_environment
-from tests.pages import Serve, serving
+from tests.pages import Serve
 
 mcp_client = pytest.importorskip("mcp.client", reason="the extra mcp is not installed")
 from mcp_types import CallToolResult, Tool  # noqa: E402  # only where there is such a package
@@ -23,12 +22,6 @@ from mcp_types import CallToolResult, Tool  # noqa: E402  # only where there is 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of clients of modules before this one
 
 FACT = "How many hours of fMRI recordings was BrainLM trained on?"
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Serve]:
-    with serving() as serve:
-        yield serve
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,54 +55,6 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Callable[[Assistant], str]]:
-    """Starts a page of an assistant on a free port, and gives its address."""
-    from ui.app import build, launch
-
-    pages = []
-
-    def start(assistant: Assistant) -> str:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        pages.append(build(assistant))
-        return launch(pages[-1], "127.0.0.1", port)
-
-    yield start
-    for page in pages:
-        page.close(verbose=False)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the seeds indexed."""
-    home = tmp_path_factory.mktemp("home")
-    Assistant(Settings.load(home=home, mode="extractive")).prepare()
-    return home
-
-
-@pytest.fixture(scope="module")
-def assistant(home: Path) -> Assistant:
-    return Assistant(Settings.load(home=home, mode="extractive"))
-
-
-@pytest.fixture(scope="module")
-def url(assistant: Assistant, serve: Callable[[Assistant], str]) -> str:
-    return serve(assistant)
-
-
-@pytest.fixture(scope="module")
-def llm() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def llm_url(home: Path, llm: OpenAIServer, serve: Callable[[Assistant], str]) -> str:
-    return serve(Assistant(Settings.load(home=home, mode="llm", openai_base_url=llm.url, openai_api_key="sk-of-the-test", retries=0)))
 
 
 @pytest.fixture

@@ -138,23 +138,23 @@ def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any],
 
     def take(state: Chat, event: gr.EventData) -> Any:
         try:
-            return keeping.taken(state, event._data.get("form"), event._data.get("turn"))
+            return keeping.taken(state, _data(event).get("form"), _data(event).get("turn"))
         except AskError as error:
             return keeping.message(told=str(error))
 
     def judge(state: Chat, event: gr.EventData) -> str:
         try:
-            keeping.judged(assistant, state, event._data)
+            keeping.judged(assistant, state, _data(event))
         except AskError as error:
             return keeping.message(told=str(error))
         return keeping.message(told="Kept on this server, with the question and the answer. Thank you.")
 
     def reopen(state: Chat, event: gr.EventData) -> list[Any]:
         try:
-            return [*_updates(keeping.reopened(assistant, event._data.get("answers"))), gr.skip()]
+            return [*_updates(keeping.reopened(assistant, _data(event).get("answers"))), gr.skip()]
         except AskError:
             told = "A kept conversation could not be read, and was forgotten."
-            return [*_updates(View(state)), keeping.message(forget=event._data.get("id"), told=told)]
+            return [*_updates(View(state)), keeping.message(forget=_data(event).get("id"), told=told)]
 
     asked.then(keeping.kept, chat, past, **quiet)
     every: dict[str, Any] = quiet | {"trigger_mode": "multiple"}  # a thumb and its word follow each other faster than the first is kept
@@ -226,7 +226,7 @@ def _tools(assistant: Assistant, streams: Streams, host: str) -> dict[str, Any]:
 
 
 def _data(event: gr.EventData) -> dict[str, Any]:
-    """What `page.js` sends with an event; nothing where Gradio's own components do."""
+    """What a script of the page sends with an event; nothing where Gradio's own components do."""
     return event._data if isinstance(event._data, dict) else {}
 
 
