@@ -140,6 +140,8 @@ def _venue(question: str, papers: Collection[Paper], of_papers: bool) -> tuple[s
 
 def _place_of(venue: str, question: str) -> re.Match[str] | None:
     """Where a question restricts itself to a venue."""
+    if venue.casefold() not in question.casefold():
+        return None  # most are not named, and three patterns for each would have to be compiled
     # A venue that is written like a word ("Nature") is one only with a capital; an acronym however it is typed.
     flags = re.IGNORECASE if sum(c.isupper() for c in venue) > 1 else re.NOFLAG
     named = rf"(?<![\w-]){re.escape(venue)}(?:[\s'’]*(?P<year>{_YEAR}|\d\d(?!\d)))?(?![\w-])(?: conference)?"

@@ -81,13 +81,13 @@ class Vocabulary:
         self._ready = True
 
     def _holds_all(self, question: str) -> bool:
-        """Whether every longer word of a question stands in the collection or is English, so that nothing needs counting."""
-        odd = {w for w in map(str.casefold, _WORD.findall(question)) if len(w) >= LEAST_LETTERS and w not in self._english}
+        """Whether every longer word of a question is English or stands in the collection, in any form, so that nothing needs counting."""
+        odd = {w: _stem(w) for w in map(str.casefold, _WORD.findall(question)) if len(w) >= LEAST_LETTERS and w not in self._english}
         for p in self._papers:
             if not odd:
                 break
             text = f"{p.title or ''} {p.text}".casefold()
-            odd = {w for w in odd if w not in text or not re.search(rf"(?<![^\W\d_]){re.escape(w)}(?![^\W\d_])", text)}
+            odd = {w: stem for w, stem in odd.items() if not _stands(w, stem, text)}
         return not odd
 
     def repair(self, question: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -160,6 +160,17 @@ def _same_but_ending(one: str, other: str) -> bool:
     if common >= 4 and _ENDINGS.fullmatch(one[common:]) and _ENDINGS.fullmatch(other[common:]):
         return True
     return _american(one) == _american(other)
+
+
+def _stands(word: str, stem: str, text: str) -> bool:
+    """Whether a word, or another form of it, stands in a text; all in small letters."""
+    if word in text and re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text):
+        return True
+    return stem in text and any(_stem(form) == stem for form in re.findall(rf"(?<![^\W\d_]){re.escape(stem)}[^\W\d_]*", text))
+
+
+def _stem(word: str) -> str:
+    return stems([_american(word)])[0]
 
 
 def _american(word: str) -> str:

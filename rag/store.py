@@ -277,10 +277,10 @@ class Store:
             return []
         with self._errors("read"):
             collection = self._papers if which == "papers" else self._passages
-            count = collection.count() if ids is None else len(ids)
-            if not count:
+            if ids is not None and not ids:
                 return []
-            got = collection.query(query_embeddings=vector, n_results=min(k, count), include=["distances"], ids=None if ids is None else list(ids))
+            # Chroma gives what there is where that is fewer than k; counting first takes longer than the search.
+            got = collection.query(query_embeddings=vector, n_results=k, include=["distances"], ids=None if ids is None else list(ids))
         pairs = zip(got["ids"][0], (got["distances"] or [[]])[0], strict=True)
         return sorted(((i, 1.0 - float(d)) for i, d in pairs), key=lambda pair: (-pair[1], pair[0]))
 

@@ -279,6 +279,8 @@ def test_the_login_page_calls_another_host_or_lets_nobody_in(browser: Any, serve
     page.get_by_label("username").fill("ada")
     page.get_by_label("password").fill("open-sesame")
     page.get_by_role("button", name="Login").click()
+    # Being let in loads the page anew; whatever is asked of the browser before that is lost with the login page.
+    expect(page.get_by_label("Question")).to_be_visible()
     asked(page, FACT)
     page.close()
     assert foreign == []
