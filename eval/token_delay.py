@@ -1,4 +1,7 @@
-"""How long a token takes from the client to the terminal: a server on loopback writes the time into each piece, and `ask` runs on a terminal."""
+"""How long a token takes from the client to the reader: a server on loopback writes the time into each piece, and `ask` shows it on a terminal.
+
+`eval/page_speed.py` uses the same server for the page.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 #: Pieces of an answer and the seconds between them: as many as a long answer has, as fast as a large model writes.
 PIECES, BETWEEN_S = 100, 0.02
-_STAMP = re.compile(rb"t(\d{19})\b")
+#: What a stamp looks like: nanoseconds since 1970.
+STAMP = r"\bt(\d{19})\b"
+_STAMP = re.compile(STAMP.encode())
 
 
 class _Server(BaseHTTPRequestHandler):
@@ -47,14 +53,24 @@ class _Server(BaseHTTPRequestHandler):
         self.wfile.write(f"data: {json.dumps({'choices': [choice]})}\n\n".encode())
 
 
-def delays_ms(command: Sequence[str], environment: Mapping[str, str]) -> list[float]:
-    """Milliseconds from the sending of each token to its arrival at the terminal that a command runs on, in order."""
+@contextmanager
+def clock() -> Iterator[dict[str, str]]:
+    """Runs the server, and gives the settings that have `ask` use it."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    told = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}", "ASK_MODEL": "clock", "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "24"}
+    try:
+        yield {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}", "ASK_MODEL": "clock"}
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def delays_ms(command: Sequence[str], environment: Mapping[str, str]) -> list[float]:
+    """Milliseconds from the sending of each token to its arrival at the terminal that a command runs on, in order."""
     ours, theirs = pty.openpty()
     seen: dict[int, float] = {}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env={**environment, **told}, close_fds=True):
+    terminal = {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "24"}
+    with clock() as told, subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env={**environment, **told, **terminal}, close_fds=True):
         os.close(theirs)
         got = b""
         while True:
@@ -67,6 +83,4 @@ def delays_ms(command: Sequence[str], environment: Mapping[str, str]) -> list[fl
             for stamp in map(int, _STAMP.findall(got)):
                 seen.setdefault(stamp, (now - stamp) / 1e6)
     os.close(ours)
-    server.shutdown()
-    server.server_close()
     return [seen[stamp] for stamp in sorted(seen)]

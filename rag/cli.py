@@ -265,10 +265,10 @@ def ui(collection: str | None, host: str, port: int, share: bool, mcp: bool) -> 
     _prepare(assistant)
     if not assistant.settings.logins and (share or not _is_here(host)):
         err.print("Anyone who can reach this page can use it. Set ASK_AUTH to user:password pairs to have people log in.", style="yellow")
-    err.print(f"Opening http://{host}:{port} (Ctrl-C ends).")
+    err.print("Starting the page …", style="dim")
     from ui.app import serve
 
-    serve(assistant, host, port, share, mcp)
+    serve(assistant, host, port, share, lambda url: err.print(f"Ready: {url} (Ctrl-C ends).", soft_wrap=True), mcp)
 
 
 def main() -> None:

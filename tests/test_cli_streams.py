@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.command import BRAINLM, KEY, environment, on_terminal, started, with_llm
@@ -32,6 +34,21 @@ def test_output_that_nobody_reads_or_that_fits_nowhere_ends_the_command_without_
         done = subprocess.run([str(ASK), BRAINLM], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(seeded_home), check=False)
     assert done.returncode == 1
     assert done.stderr == "Error: The disk is full.\nFree some space, or send the output elsewhere.\n"
+
+
+def test_a_page_said_to_be_ready_cannot_be_opened_yet_or_not_be_ended(seeded_home: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with started("ui", "--port", str(port), home=seeded_home) as process:
+        assert process.stderr
+        said = next(line for line in process.stderr if line.startswith("Ready: "))
+        url = f"http://127.0.0.1:{port}"
+        assert said == f"Ready: {url} (Ctrl-C ends).\n"
+        assert httpx.get(url).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert "Traceback" not in process.stderr.read()
 
 
 def test_an_encoding_that_lacks_a_character_changes_no_json_and_ends_no_answer(ask: AskRun) -> None:

@@ -120,4 +120,4 @@ def test_without_the_extra_nobody_says_what_to_install(assistant: Assistant, mon
     monkeypatch.delattr("ui.tools")
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(AskError, match=r"pip install \"ask-abstracts\[mcp\]\""):
-        serve(assistant, "127.0.0.1", 7999, share=False, mcp=True)
+        serve(assistant, "127.0.0.1", 7999, share=False, ready=pytest.fail, mcp=True)

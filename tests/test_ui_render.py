@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gradio.utils import deep_hash
 
 from rag.assistant import Assistant, Cancel, bibtex
 from rag.errors import AskError, LLMRateError
@@ -442,6 +443,14 @@ def test_unchecked_text_is_shown_live_and_then_replaced(streams: Streams) -> Non
     assert all(v.log is None for v in views[1:-1]), "the conversation is not sent again for each piece"
 
 
+def test_a_token_takes_longer_the_longer_the_conversation_is() -> None:
+    class Answers(tuple[Answer, ...]):
+        def __hash__(self) -> int:
+            raise AssertionError("every answer was gone through")
+
+    deep_hash(Chat(answers=Answers((ANSWER,))))  # what Gradio does with the conversation whenever the page changes
+
+
 def test_checked_sentences_take_the_place_of_their_text_piece_by_piece(streams: Streams) -> None:
     first, second = cited(1, text="A is so."), cited(2, text="B is 5%.", support="unsupported", reason="5% is not in it")
     script = (Delta("A is so [1]. B"), Verified(first), Delta(" is 5% [2]. C"), Verified(second), Delta(" goes on"), ANSWER)
@@ -676,7 +685,7 @@ def test_a_server_that_cannot_start_says_what_to_do(host: str, message: str, hin
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(AskError, match=message) as caught:
-            serve(Scripted(), host, taken.getsockname()[1], share=False)
+            serve(Scripted(), host, taken.getsockname()[1], share=False, ready=pytest.fail)
     assert hint in caught.value.hint
 
 

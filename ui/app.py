@@ -10,7 +10,7 @@ import errno
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -196,10 +196,11 @@ def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: S
     return str(page.local_url)
 
 
-def serve(assistant: Assistant, host: str, port: int, share: bool, mcp: bool = False) -> None:
+def serve(assistant: Assistant, host: str, port: int, share: bool, ready: Callable[[str], None], mcp: bool = False) -> None:
     """Shows the page until it is interrupted. Prints nothing.
 
     Args:
+        ready: is told the address as soon as the page can be opened there.
         mcp: whether to serve the tools for other assistants beside it.
 
     Raises:
@@ -211,6 +212,7 @@ def serve(assistant: Assistant, host: str, port: int, share: bool, mcp: bool = F
     page = build(assistant, streams)
     launch(page, host, port, share, assistant.settings.logins, beside)
     try:
+        ready(f"http://{host}:{port}")
         while page.is_running:
             time.sleep(WATCH_EVERY_S)
     finally:

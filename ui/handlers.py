@@ -51,6 +51,8 @@ class Chat:
     question: str = ""
     checked: tuple[Sentence, ...] = ()
     draft: str = ""
+    #: Gradio hashes a conversation with every token, which must not take longer the longer it is.
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
