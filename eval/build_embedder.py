@@ -116,18 +116,26 @@ class Graph:
         return self.normalised(self.node("Add", [outer, x], f"{name}.sum"), f"{name}.output.LayerNorm", output)
 
 
-def model_bytes(weights: dict[str, Floats]) -> bytes:
-    """The ONNX file: input_ids (1, tokens) int64 to token_vectors (1, tokens, 384) float32, for 1 to 512 tokens."""
+def model_bytes(weights: dict[str, Floats], name: str = "all-MiniLM-L6-v2", head: tuple[Floats, Floats] | None = None) -> bytes:
+    """The ONNX file: input_ids (1, tokens) int64 to token_vectors (1, tokens, 384) float32, for 1 to 512 tokens.
+
+    With a head, a weight (1, 384) and a bias (1,), to logit (1, 1, 1) instead: what the head makes of the first token's vector.
+    """
     from onnx import TensorProto, checker, helper
 
     graph = Graph(weights)
     x = graph.embedding("input_ids")
     for n in range(LAYERS):
         x = graph.layer(x, f"encoder.layer.{n}", "token_vectors" if n == LAYERS - 1 else f"layer.{n}")
+    shape: list[int | str] = [1, "tokens", DIMENSION]
+    if head:
+        first = graph.node("Gather", [x, graph.constant("first", np.array(0))], "first.vector", axis=1)
+        weighed = graph.node("MatMul", [first, graph.constant("head.weight", head[0].T)], "weighed")
+        x, shape = graph.node("Add", [weighed, graph.constant("head.bias", head[1])], "logit"), [1, 1, 1]
     given = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])]
-    asked = [helper.make_tensor_value_info(x, TensorProto.FLOAT, [1, "tokens", DIMENSION])]
+    asked = [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape)]
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
-    model = helper.make_model(helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", given, asked, graph.constants), opset_imports=opsets, ir_version=IR_VERSION)
+    model = helper.make_model(helper.make_graph(graph.nodes, name, given, asked, graph.constants), opset_imports=opsets, ir_version=IR_VERSION)
     checker.check_model(model)
     content: bytes = model.SerializeToString(deterministic=True)
     return content

@@ -10,19 +10,30 @@ one or none; another paper's; two sentences of two papers in one): mean 17 to 19
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
 from rag.citations import Finding, Kept, in_turn
+from rag.entailment import ENTAILMENT
 from rag.evidence import EvidenceFinder
 from rag.markers import Claim, parse, settled
+from rag.numbering import Checked, Sheet
 from rag.records import Hit
 
 #: A sentence may have ended and the next begun. Looking costs some milliseconds, so not every piece is worth a look.
 _MAY_HAVE_ENDED = re.compile(r"[.!?…:][\"”')\]\s\d]*\s\S|[。！？]|\n")
 #: Characters before the last look in which an end may only now show.
 _LOOK_BACK = 40
+
+
+def check(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder, *, strict: bool = False) -> Checked:
+    """Checks claims one after another; `strict` removes those without support."""
+    sheet = Sheet(len(hits), strict=strict)
+    for finding in in_turn(claims, hits, finder):
+        if finding is not None:
+            sheet.add(finding)
+    return sheet.checked()
 
 
 class Checking:
@@ -72,6 +83,7 @@ class Checking:
         return list(zip(claims, in_turn(claims, self._hits, self._finder, self._kept), strict=True))
 
     def _read(self) -> None:
+        ENTAILMENT.load()
         for hit in self._hits:
             if self._closed:
                 return

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from rag.embeddings import LocalEmbedding
+from rag.entailment import ENTAILMENT
+from rag.entailment import MODEL_NAME as ENTAILMENT_NAME
 from rag.errors import AskError, LLMNotFoundError, LLMServerError
 from rag.llm import ChatModel
 from rag.records import Check
@@ -74,7 +76,8 @@ def _home(home: Path) -> Check:
 
 def _model(embedder: LocalEmbedding) -> Check:
     vector = embedder.query("a test")
-    return Check("local model", True, f"{embedder.model_name}, checksum right, {len(vector)} dimensions")
+    ENTAILMENT.load()
+    return Check("local model", True, f"{embedder.model_name}, {len(vector)} dimensions, and {ENTAILMENT_NAME}; checksums right")
 
 
 def _index(store: Store) -> Check:

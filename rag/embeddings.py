@@ -7,7 +7,6 @@ same vector whatever else is embedded; several texts run side by side.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.resources
 import os
 import threading
@@ -23,7 +22,7 @@ from llama_index.core.embeddings import BaseEmbedding
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
-from rag.errors import ModelFileError
+from rag.modelfiles import CLS, SEP, session, shipped, tokenizer
 from rag.text import STOPWORDS
 
 if TYPE_CHECKING:
@@ -31,14 +30,12 @@ if TYPE_CHECKING:
 
 MODEL_NAME = "all-MiniLM-L6-v2-int8"
 DIMENSION = 384
-#: SHA-256 of the files as they ship; `eval/build_embedder.py` prints them.
+#: SHA-256 of the model as it ships; `eval/build_embedder.py` prints it.
 MODEL_SHA256 = "dfbf82bcc384105df954f31c01354521caabd0fdc401dd85888e2b847c70440d"
-TOKENIZER_SHA256 = "3ad857958ba886d154a5a852119fb31a0dd549d03d8a3fc20e33f2336272cc19"
 #: Stamps an index: vectors of two different ids must not meet.
 EMBEDDER_ID = f"{MODEL_NAME}-{MODEL_SHA256[:8]}"
 #: The model has 512 positions, of which [CLS] and [SEP] take two.
 WINDOW_TOKENS = 510
-CLS, SEP = 101, 102
 #: Texts embedded at once, one thread each. On two cores, seeds, abstracts a second: two texts side by side 81, one text on two threads 72;
 #: and 38 against 18 while other programs kept the cores busy, as the threads of one run wait for each other. A question takes 1.3 ms either way.
 MAX_WORKERS = 8
@@ -47,7 +44,6 @@ MAX_WORKERS = 8
 TITLE_WEIGHT = 0.5
 #: Papers given to each worker at a time: few enough that an interrupt is heeded in a second or two.
 PAPERS_A_WORKER = 32
-REINSTALL = "Reinstall ask-abstracts: pip install --force-reinstall --no-deps ask-abstracts"
 
 Vector = NDArray[np.float32]
 
@@ -85,17 +81,12 @@ class _Run:
     owner: NDArray[np.intp]
 
 
-def _shipped_folder() -> Path:
-    """Where the files lie in the installed package."""
-    return Path(str(importlib.resources.files("rag"))) / "models" / MODEL_NAME
-
-
 class LocalEmbedding(BaseEmbedding):
     """Embeds on this machine; files are checked and loaded at the first use. Safe to share between threads."""
 
     dimension: ClassVar[int] = DIMENSION
     model_name: str = MODEL_NAME
-    folder: Path = Field(default_factory=_shipped_folder, description="Where model.onnx and tokenizer.json are.")
+    folder: Path = Field(default_factory=lambda: shipped(MODEL_NAME), description="Where model.onnx and tokenizer.json are.")
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
     _loaded: tuple[Any, Tokenizer] | None = PrivateAttr(default=None)
 
@@ -112,7 +103,7 @@ class LocalEmbedding(BaseEmbedding):
         """
         with self._lock:
             if self._loaded is None:
-                self._loaded = _open(self.folder)
+                self._loaded = session(self.folder / "model.onnx", MODEL_SHA256), tokenizer(self.folder)
             return self._loaded
 
     def query(self, text: str) -> Vector:
@@ -242,31 +233,3 @@ def _projection() -> Vector:
     with importlib.resources.files("rag.weights").joinpath("projection.npy").open("rb") as file:
         axes: Vector = np.load(file)
     return axes
-
-
-def _open(folder: Path) -> tuple[Any, Tokenizer]:
-    """Reads, checks and opens the model's files."""
-    model = _checked(folder / "model.onnx", MODEL_SHA256)
-    vocabulary = _checked(folder / "tokenizer.json", TOKENIZER_SHA256)
-    # Official builds since 1.32 look for a host to report to and keep a device id, on Linux too; only this, set before the import, stops both.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # errors only
-    options.intra_op_num_threads = 1  # texts run side by side instead; see MAX_WORKERS
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return session, Tokenizer.from_buffer(vocabulary)
-
-
-def _checked(file: Path, sha256: str) -> bytes:
-    """The file's bytes, if they are those that were shipped."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"The embedding model's file {file} cannot be read: {error.strerror}.", REINSTALL) from error
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ModelFileError(f"The embedding model's file {file} is damaged: it is not the one that was shipped.", REINSTALL)
-    return content

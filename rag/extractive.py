@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rag.claims import Weighed, weigh
 from rag.evidence import EvidenceFinder, cut, quote
 from rag.facets import FACETS, facet_in, shows
 from rag.markup import plain
 from rag.numbering import Numbering
 from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Sentence, Source
+
+if TYPE_CHECKING:
+    from rag.claims import Weighed
 
 HEDGE = "The closest abstracts; they may not answer this:"
 # The numbers below: `python -m eval.tuning answers`.
@@ -91,6 +94,8 @@ def compose(task: Task, hits: Sequence[Hit], finder: EvidenceFinder) -> Draft:
         lead = "Each from its own abstract:" if len(sides) > 1 else "From its own abstract:"
         return _quoted(HEDGE if hedged else lead, sides, titles=True)
     if task.kind == "claim":
+        from rag.claims import weigh  # only here: the check of claims takes a while to import
+
         return _checked(weigh(task.topic, hits, finder)[: task.limit])
     near = [h for h in hits[:FACT_PAPERS] if h.score >= top.score * (1 - PAPER_SPREAD)][: task.limit]
     return _quoted(HEDGE if hedged else "", [(h, _best(_ranked(task.topic, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], titles=False)

@@ -219,6 +219,8 @@ _FOREIGN = frozenset(
     )
 )
 _ENGLISH = frozenset(words("a an the of to for with by from is are were be does do did how what which who why when where can could it its that this on"))
+#: How English names authors, in Latin.
+_AUTHORS = re.compile(r"\b\w+\s+et\s+al\b\.?")
 #: A capital or a digit after the first letter: the name of a method, a model or a data set, alike in every language.
 _NAME = re.compile(r"(?<![A-Za-z0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]+[-_^]?[A-Z0-9][A-Za-z0-9+-]*")
 
@@ -228,8 +230,10 @@ def is_foreign(question: str) -> bool:
     letters = [c for c in question if c.isalpha()]
     if sum(ord(c) > 0x24F for c in letters) > len(letters) / 3:
         return True
-    asked = re.findall(r"[^\W\d_]+", question.casefold())
-    return sum(w in _FOREIGN for w in asked) > sum(w in _ENGLISH for w in asked)
+    asked: list[str] = re.findall(r"[^\W\d_]+", _AUTHORS.sub("", question))
+    # With a capital inside a sentence it is somebody's name ("van Den Berg", "Das").
+    foreign = sum(w.casefold() in _FOREIGN and (n == 0 or w.islower()) for n, w in enumerate(asked))
+    return foreign > sum(w.casefold() in _ENGLISH for w in asked)
 
 
 def names_in(question: str) -> tuple[str, ...]:

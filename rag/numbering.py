@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rag.citations import Finding, in_turn
-from rag.evidence import EvidenceFinder
-from rag.markers import Claim
 from rag.records import Hit, Quote, Repairs, Sentence, Source
+
+if TYPE_CHECKING:
+    from rag.citations import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,6 @@ class Checked:
     sources: tuple[Source, ...]
     notices: tuple[str, ...]
     repairs: Repairs
-
-
-def check(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder, *, strict: bool = False) -> Checked:
-    """Checks claims one after another; `strict` removes those without support."""
-    sheet = Sheet(len(hits), strict=strict)
-    for finding in in_turn(claims, hits, finder):
-        if finding is not None:
-            sheet.add(finding)
-    return sheet.checked()
 
 
 class Sheet:

@@ -17,23 +17,17 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rag import extractive
-from rag.budget import BudgetedStream
 from rag.cancelling import Cancel
-from rag.checking import Checking
-from rag.citations import Finding
 from rag.errors import LLMBrokenStreamError, LLMError
 from rag.evidence import EvidenceFinder
 from rag.filters import matches
 from rag.finding import Found, Search
 from rag.llm import ChatModel
-from rag.markers import without_cut
 from rag.markup import plain
-from rag.numbering import Sheet
 from rag.reading import Reading, read
-from rag.records import BY_PAPER, Answer, Delta, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Repairs, Sentence, Source, Usage, Verified
+from rag.records import BY_PAPER, Answer, Event, Filters, Hit, Judgement, Mode, Paper, Progress, Repairs, Sentence, Source, Usage
 from rag.retrieval import HybridRetriever, to_node
 from rag.store import Store
-from rag.unclaimed import is_phrase
 
 #: Most papers of a list, unless the caller says how many sources; more could not be read. The longest gold list has 20.
 LISTED = 25
@@ -157,57 +151,27 @@ class AbstractsQueryEngine(BaseQueryEngine):
         return {}
 
     def _written(self, run: _Run) -> Generator[Event, None, Answer | None]:
-        """Has the language model write, and checks each sentence; nothing if the answer has no support at all."""
+        """Has the language model write; nothing if what it wrote has no support at all, or was ended."""
+        from rag.writing import written  # what it needs takes a while to import, and quotes need none of it
+
         assert self._chat is not None, "mode llm needs a chat model"
-        found = run.found
-        given = found.hits[: run.request.sources if found.kind == "compare" else min(run.request.top_k, run.most)]
-        yield Progress(f"Asking {self._chat.model} at {self._chat.host}")
-        papers = [h.paper for h in given]
+        request, found = run.request, run.found
+        given = found.hits[: request.sources if found.kind == "compare" else min(request.top_k, run.most)]
         run.model = self._chat.model
-        chat = BudgetedStream(self._chat, run.request.standalone_question, papers, found.kind, self._finder)
-        with chat as stream, run.request.cancel.ending(stream.close), Checking(given, self._finder) as checking:
-            live = _Live(len(given), strict=run.request.strict)
-            for piece in stream:
-                yield Delta(piece)
-                checking.follow(stream.text)
-                yield from live.take(checking.ready())
-            text, run.usage = stream.text, stream.usage
-            run.notices += stream.notices
-            if stream.truncated:
-                whole = without_cut(text)
-                what = "what it broke off in is left out" if whole != text else "more may have followed"
-                run.notices.append(f"The language model stopped at its length limit; {what} (ASK_MAX_TOKENS).")
-                text = whole
-            run.clock("write")
-            if run.request.cancel.cancelled:
-                return None
-            yield Progress("Checking")
-            claims = checking.finish(text)
-        findings = [f for _, f in claims if f is not None]
-        sheet = Sheet(len(given), strict=run.request.strict)
-        for finding in findings:
-            sheet.add(finding)
-        checked = sheet.checked()
-        run.clock("check")
-        stands = any(f.support == "supported" or f.uncompared for f in findings)
-        if len(findings) < len(claims):
-            # The phrase says it of the whole question. In other words, and beside what has support, it is said of a part.
-            if not stands or is_phrase(claims[0][0].text):
-                if findings:
-                    run.notices.append(f"{self._chat.model} declined; what else it wrote is not shown.")
-                run.repairs = Repairs(replaced=len(findings))
-                return self._declined_by_model(run)
-            run.notices.append(f"{self._chat.model} added that the abstracts do not answer all of this.")
-        run.notices += checked.notices
-        if not stands or not checked.sentences:
-            run.notices.append(f"Nothing that {self._chat.model} wrote is supported by the abstracts, so this answer quotes them instead.")
-            run.model, run.repairs = None, Repairs(set_aside=checked.repairs.set_aside, replaced=len(findings))
+        text = yield from written(self._chat, request.standalone_question, given, found.kind, self._finder, request.cancel, strict=request.strict)
+        run.timings |= text.timings
+        run.last = time.perf_counter()
+        run.usage, run.repairs = text.usage, text.repairs
+        run.notices += text.notices
+        if text.declined:
+            return self._declined_by_model(run)
+        if not text.sentences:
+            run.model = None
             return None
-        run.repairs = checked.repairs
         judgement = replace(found.judgement, outcome="answered")
-        fitting = {n for s in checked.sentences if s.support == "supported" for n in s.citations}
+        fitting = {n for s in text.sentences if s.support == "supported" for n in s.citations}
         lead = extractive.counted(len(fitting), len(given)) if found.kind == "count" else ""
-        return self._answer(run, "llm", judgement, lead, checked.sentences, checked.sources)
+        return self._answer(run, "llm", judgement, lead, text.sentences, text.sources)
 
     def _declined_by_model(self, run: _Run) -> Answer:
         """An honest decline that the language model chose."""
@@ -261,25 +225,6 @@ class AbstractsQueryEngine(BaseQueryEngine):
             repairs=run.repairs,
             searched=run.found.searched,
         )
-
-
-class _Live:
-    """Findings as events while the answer is being written. What has no support waits until something has: an answer without any is replaced."""
-
-    def __init__(self, given: int, *, strict: bool) -> None:
-        self._sheet = Sheet(given, strict=strict)
-        self._held: list[Verified] = []
-        self._stands = False
-
-    def take(self, findings: Sequence[Finding]) -> list[Verified]:
-        """The sentences that can be shown now."""
-        for finding in findings:
-            self._stands |= finding.support == "supported"
-            if (sentence := self._sheet.add(finding)) is not None:
-                self._held.append(Verified(sentence))
-        shown = self._held if self._stands else []
-        self._held = [] if self._stands else self._held
-        return shown
 
 
 def searched_of(papers: Sequence[Paper]) -> str:

@@ -6,11 +6,12 @@ import pytest
 
 from rag import citations
 from rag.assistant import Assistant
+from rag.checking import check
 from rag.embeddings import LocalEmbedding
 from rag.evidence import EvidenceFinder
 from rag.lexical import LexicalIndex
 from rag.markers import Claim, parse
-from rag.numbering import Numbering, check
+from rag.numbering import Numbering
 from rag.records import Quote
 from rag.support import Supported
 from tests.conftest import make_hit, make_paper

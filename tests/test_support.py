@@ -9,6 +9,7 @@ import pytest
 from eval.light_edits import edited
 from rag.assistant import Assistant, plain
 from rag.quantities import quantities, same_unit, same_value
+from rag.sentences import sentence_spans
 from rag.support import examine, judge, quoted
 from rag.turned import against
 
@@ -98,9 +99,14 @@ def test_a_quote_is_marked(assistant: Assistant) -> None:
     assert marked == []
 
 
-def test_part_of_a_word_or_nothing_counts_as_quoted() -> None:
-    assert quoted("Memory by 3.7 times", TEXT)
-    assert not quoted("emory by 3.7 times", TEXT)
+def test_part_of_a_sentence_or_nothing_counts_as_quoted() -> None:
+    whole = [TEXT[start:end] for start, end in sentence_spans(TEXT)]
+    for said in (*whole, f"{whole[0]} {whole[1]}", whole[0].upper().rstrip(".")):
+        assert quoted(said, TEXT)
+        assert quoted(f"A Title: {said}", TEXT, "A title")
+    assert not quoted("Memory by 3.7 times", TEXT)
+    assert not quoted(whole[0].split(" ", 1)[1], TEXT)
+    assert not quoted(f"{whole[0]} {whole[2]}", TEXT)
     assert not quoted("", TEXT)
     assert not quoted("...", TEXT)
 
