@@ -82,7 +82,9 @@ def unmet(filters: Filters, papers: Collection[Paper]) -> str:
 @lru_cache(maxsize=16384)  # asked of every paper, several times a question
 def _is_about(paper: Paper, term: str) -> bool:
     """Whether a paper's venue, title or abstract holds an excluded term: a name as it is written, other words by their stems."""
-    if term.casefold() == (paper.venue or "").casefold():
+    if re.fullmatch(r"(?:19|20)\d\d", term):
+        return paper.year == int(term)
+    if term.casefold() in ((paper.venue or "").casefold(), f"{paper.venue} {paper.year}".casefold()):
         return True
     kind = facet_in(term, "survey", "position", "code")
     if kind and not kind[1]:
