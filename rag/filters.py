@@ -56,8 +56,21 @@ def parted(filters: Filters) -> Filters:
 
 
 def merged(given: Filters, read: Filters) -> Filters:
-    """The filters read out of a question, each given one in the place of its own."""
-    return Filters(*(getattr(given, f.name) or getattr(read, f.name) for f in fields(Filters)))
+    """The filters read out of a question, each given one in the place of its own; what is left out adds up."""
+    held = {f.name: getattr(given, f.name) or getattr(read, f.name) for f in fields(Filters)}
+    return Filters(**held | {name: tuple(dict.fromkeys(getattr(given, name) + getattr(read, name))) for name in ("exclude", "not_by")})
+
+
+def overruled(given: Filters, read: Filters) -> tuple[str, ...]:
+    """Where a given filter holds and not what the question says, in a sentence each."""
+    pairs = ((given.venue, read.venue), (given.year, read.year), (given.author, read.author))
+    return tuple(f"Searched {held} as the filter is set, not {said} as the question says." for held, said in pairs if held and said and not _agree(held, said))
+
+
+def _agree(one: str | int, other: str | int) -> bool:
+    """Whether two values of a filter mean the same; of a name, one may be a part of the other."""
+    a, b = str(one), str(other)
+    return a.casefold() == b.casefold() or is_borne(a, b) or is_borne(b, a)
 
 
 def unmet(filters: Filters, papers: Collection[Paper]) -> str:

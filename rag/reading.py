@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from rag.filters import matches, merged
+from rag.filters import matches, merged, overruled
 from rag.kinds import is_foreign, kind_of, topic_of
 from rag.links import Link, link_in, titled
 from rag.markup import plain
@@ -72,7 +72,8 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
     if infer and not is_foreign(asked):
         asked = fronted(asked, papers)
         rest, found, notices = taken(asked, papers)
-        filters = merged(given, found.less(dropped))
+        found = found.less(dropped)
+        filters, notices = merged(given, found), (*overruled(given, found), *notices)
     kind = kind_of(asked)
     topic = topic_of(rest)
     if kind in BY_PAPER and not set(content_stems(topic)) - _NO_TOPIC:

@@ -127,6 +127,7 @@ TAKEN: list[tuple[str, str, Filters]] = [
     ("Which papers at XYZA 2021 cut caches?", "Which papers cut caches?", Filters(venue="XYZA", year=2021)),
     ("Which papers train on COCO 2017?", "Which papers train on COCO 2017?", Filters()),
     ("Papers by Yann LeCun on caches", "Papers on caches", Filters(author="Yann LeCun")),
+    ("Which papers by Yann LeCun cut caches?", "Which papers cut caches?", Filters(author="Yann LeCun")),
     ("Which papers prune by Hessian scores?", "Which papers prune by Hessian scores?", Filters()),
     ("LeCun's papers on caches", "papers on caches", Filters(author="LeCun")),
     ("Which papers did LeCun publish?", "Which papers?", Filters(author="LeCun")),
