@@ -10,7 +10,7 @@ from rag.filters import matches, merged, overruled
 from rag.kinds import is_foreign, kind_of, topic_of
 from rag.links import Link, link_in, titled
 from rag.markup import plain
-from rag.names import named_papers
+from rag.names import named_in, named_papers
 from rag.records import BY_PAPER, Filters, Kind, Paper
 from rag.restrictions import taken
 from rag.text import content_stems
@@ -22,6 +22,10 @@ _NO_TOPIC = frozenset(
 )
 
 
+_COMPARING = re.compile(
+    r"\b(?:versus|vs|both|than|each|unlike|differ\w*|compar\w*|contrast\w*|beats?|outperform\w*|surpass\w*|better|worse|instead)\b", re.IGNORECASE
+)
+_JOINING = re.compile(r"\b(?:and|or|nor)\b|[,/]")
 #: The papers of a list, told by the question that they answer, as a follow-up that counts them does.
 FOUND_FOR = re.compile(r"\b(?:of the )?papers (?:are )?found for “(?P<list>.+)”")
 
@@ -82,11 +86,21 @@ def read(question: str, papers: Collection[Paper], given: Filters, *, infer: boo
     if topic and kind not in ("list", "count"):
         meant = [p for p in (link.papers if link and link.papers else papers) if matches(p, filters)]
         named = tuple(dict.fromkeys((*named_papers(topic, meant), *_in_quotes(topic, meant))))
+        if kind in ("why", "how") and len(named) > 1 and not _compares(topic, meant):
+            named = named[:1]
     if kind == "keywords" and named and _only_names(topic, named):
         kind = "paper" if len(named) == 1 else "list"
     if kind == "keywords" and (filters.author or filters.venue or filters.year or filters.code or filters.exclude or filters.not_by):
         kind = "list"
     return Reading(question, kind, topic, filters, link.papers if link and link.papers else named, link, notices=notices)
+
+
+def _compares(topic: str, papers: Collection[Paper]) -> bool:
+    """Whether a question that names several papers asks of each of them: "Why does LRM use NeRF?" asks of the first."""
+    folded = topic.casefold()
+    places = [folded.find(name.casefold()) for name, _ in named_in(topic, papers)]
+    between = folded[min(places, default=0) : max(places, default=0)]
+    return _COMPARING.search(topic) is not None or _JOINING.search(between) is not None or "“" in topic
 
 
 def _in_quotes(topic: str, papers: Collection[Paper]) -> list[Paper]:
