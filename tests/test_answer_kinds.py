@@ -80,6 +80,14 @@ def test_a_count_after_a_list_counts_other_papers(assistant: Assistant, listing:
     assert counted("How many of them are about giraffes?") == set()
 
 
+@pytest.mark.parametrize("topic", ["compress the KV cache", "prune or quantize weights", "are on graph neural networks"])
+def test_a_list_of_one_venue_holds_a_paper_that_the_whole_list_does_not(assistant: Assistant, topic: str) -> None:
+    whole = {s.paper.id for s in assistant.ask(f"Which papers {topic}?").sources}
+    for venue in ("ICLR", "ICML"):
+        answer = assistant.ask(f"Which {venue} papers {topic}?")
+        assert answer.hedged or {s.paper.id for s in answer.sources} <= whole, venue
+
+
 def test_filters_cannot_be_taken_off_again(assistant: Assistant) -> None:
     question = "Which ICML papers compress the KV cache?"
     assert assistant.ask(question, infer_filters=False).filters == Filters()
