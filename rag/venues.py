@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from rag.kinds import THINGS
+from rag.kinds import THINGS, kind_of
 from rag.markup import words
 from rag.records import Paper
 
@@ -78,7 +78,7 @@ class Place:
 def fronted(question: str, papers: Collection[Paper]) -> str:
     """A question that opens with a venue or a year ("In 2023, which papers …") with these at its end, so that it opens with what it asks."""
     found = _FRONT.match(question)
-    if not found or not _ASKING.match(found["rest"]):
+    if not found or not _ASKING.match(found["rest"]) or kind_of(question) in ("list", "count"):
         return question
     named = re.search(_YEAR, found["place"]) or any(re.search(rf"\b{re.escape(v)}\b", found["place"], re.IGNORECASE) for v in _all_venues(papers))
     rest = found["rest"]

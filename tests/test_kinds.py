@@ -245,6 +245,11 @@ def test_several_years_of_which_only_some_are_here_are_dropped_silently() -> Non
     assert venues.notices[0].startswith("Only one venue at a time")
 
 
+def test_papers_that_a_question_opens_with_are_taken_for_a_venue_alone() -> None:
+    found = read("Among the ICML papers on caches or images, which put their code on GitHub?", PAPERS, Filters())
+    assert (found.kind, found.filters) == ("list", Filters("ICML", code=True))
+
+
 def test_a_year_that_is_left_out_lets_its_papers_through() -> None:
     for question in ("Which ICML papers, not from 2021, cut caches?", "Which papers cut caches, but not those of ICML 2021?"):
         filters = read(question, (*PAPERS, OLD), Filters()).filters
