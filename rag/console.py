@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from rag.markup import plain
 from rag.records import BULLETED, Answer, Check, Delta, Event, Hit, IngestReport, Paper, Progress, Sentence, Source, Turn, Verified
 from rag.terminal import one_line
 from rag.text import safe_for_terminal
@@ -99,7 +100,7 @@ def show_source(source: Source, out: Console) -> None:
     if p.url:
         _indented(one_line(p.url), out, "cyan")
     for quote in source.quotes:
-        _indented(f"“{one_line(quote.text)}”", out, "italic")
+        _indented(f"“{one_line(plain(quote.text))}”", out, "italic")
 
 
 def show_paper(paper: Paper, out: Console) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rag.evidence import EvidenceFinder, cut, quote
-from rag.facets import FACETS, facet_in, shows
+from rag.facets import FACETS, asks_for_code, facet_in, gives_code, shows
 from rag.markup import plain
 from rag.numbering import Numbering
 from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Sentence, Source
@@ -97,8 +97,13 @@ def compose(task: Task, hits: Sequence[Hit], finder: EvidenceFinder) -> Draft:
         from rag.claims import weigh  # only here: the check of claims takes a while to import
 
         return _checked(weigh(task.topic, hits, finder)[: task.limit])
+    ranked = _ranked(task.topic, top, finder)
+    if asks_for_code(task.topic) and (given := [e for e in ranked if gives_code(plain(e.passage.text))]):
+        address = next((e for e in given if shows(plain(e.passage.text), "code")), given[0])
+        return _quoted(HEDGE if hedged else "", [(top, [address])], titles=False)
     near = [h for h in hits[:FACT_PAPERS] if h.score >= top.score * (1 - PAPER_SPREAD)][: task.limit]
-    return _quoted(HEDGE if hedged else "", [(h, _best(_ranked(task.topic, h, finder), SENTENCES_OF_TOP if h is top else 1)) for h in near], titles=False)
+    further = [(h, _best(_ranked(task.topic, h, finder), 1)) for h in near if h is not top]
+    return _quoted(HEDGE if hedged else "", [(top, _best(ranked, SENTENCES_OF_TOP)), *further], titles=False)
 
 
 def counted(papers: int, read: int) -> str:

@@ -105,6 +105,26 @@ def has_facet(paper: Paper, name: str) -> bool:
     )
 
 
+#: "Is the code of X available?", "Where can I find its implementation?"; and what answers it, if only by a promise.
+_CODE = r"(?:code|codebase|implementations?|repositor(?:y|ies))\b(?! (?:generat|synth|model|lm|llm|complet|repair|understand))"
+_ASKS_FOR_CODE = re.compile(
+    rf"\b{_CODE}[^?]*\b(?:available|released?|public(?:ly)?|open[- ]?sourced?|online|published|downloaded|found|shared)\b"
+    rf"|\bwhere\b[^?]*\b{_CODE}|\b(?:release|publish|share|open[- ]?source|provide)\w*\b[^?.]{{0,30}}\b{_CODE}",
+    re.IGNORECASE,
+)
+_GIVES_CODE = re.compile(rf"\b(?:releas|publish|shar|open[- ]?sourc|provid|mak)\w*\b[^.]{{0,60}}\b{_CODE}", re.IGNORECASE)
+
+
+def asks_for_code(question: str) -> bool:
+    """Whether a question asks if or where code can be had, and nothing else."""
+    return _ASKS_FOR_CODE.search(question) is not None and not re.search(r"\band (?:how|what|which|why|when|is|are|do|does)\b", question, re.IGNORECASE)
+
+
+def gives_code(sentence: str) -> bool:
+    """Whether a sentence says where code is, or that it is or will be released."""
+    return shows(sentence, "code") or _GIVES_CODE.search(sentence) is not None
+
+
 def shows(sentence: str, name: str) -> bool:
     """Whether a sentence shows a facet."""
     return _BY_NAME[name].shown.search(sentence) is not None

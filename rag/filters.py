@@ -56,8 +56,21 @@ def parted(filters: Filters) -> Filters:
 
 
 def merged(given: Filters, read: Filters) -> Filters:
-    """The filters read out of a question, each given one in the place of its own."""
-    return Filters(*(getattr(given, f.name) or getattr(read, f.name) for f in fields(Filters)))
+    """The filters read out of a question, each given one in the place of its own; what is left out adds up."""
+    held = {f.name: getattr(given, f.name) or getattr(read, f.name) for f in fields(Filters)}
+    return Filters(**held | {name: tuple(dict.fromkeys(getattr(given, name) + getattr(read, name))) for name in ("exclude", "not_by")})
+
+
+def overruled(given: Filters, read: Filters) -> tuple[str, ...]:
+    """Where a given filter holds and not what the question says, in a sentence each."""
+    pairs = ((given.venue, read.venue), (given.year, read.year), (given.author, read.author))
+    return tuple(f"Searched {held} as the filter is set, not {said} as the question says." for held, said in pairs if held and said and not _agree(held, said))
+
+
+def _agree(one: str | int, other: str | int) -> bool:
+    """Whether two values of a filter mean the same; of a name, one may be a part of the other."""
+    a, b = str(one), str(other)
+    return a.casefold() == b.casefold() or is_borne(a, b) or is_borne(b, a)
 
 
 def unmet(filters: Filters, papers: Collection[Paper]) -> str:
@@ -82,7 +95,9 @@ def unmet(filters: Filters, papers: Collection[Paper]) -> str:
 @lru_cache(maxsize=16384)  # asked of every paper, several times a question
 def _is_about(paper: Paper, term: str) -> bool:
     """Whether a paper's venue, title or abstract holds an excluded term: a name as it is written, other words by their stems."""
-    if term.casefold() == (paper.venue or "").casefold():
+    if re.fullmatch(r"(?:19|20)\d\d", term):
+        return paper.year == int(term)
+    if term.casefold() in ((paper.venue or "").casefold(), f"{paper.venue} {paper.year}".casefold()):
         return True
     kind = facet_in(term, "survey", "position", "code")
     if kind and not kind[1]:

@@ -95,6 +95,8 @@ class Search:
             found.notices.append(f"No paper here has the link “{reading.link.text}”; it was left out.")
         if listed:
             self._list(found)
+            if reading.filters.venue or reading.filters.year:
+                self._as_everywhere(found, reading)
         else:
             self._set_sides(found, reading, allowed)
         if foreign:
@@ -163,6 +165,16 @@ class Search:
                 return
             found.judgement = replace(found.judgement, outcome="answered", hedged=True)
         found.hits = on_topic(found_, self._finder) or found.hits[:1]
+
+    def _as_everywhere(self, found: Found, reading: Reading) -> None:
+        """Leaves out what is on the topic only beside the other papers of a venue or a year, and not beside those of all."""
+        every = self._retriever.search(found.topic, COMPARED, replace(reading.filters, venue=None, year=None))
+        on = {h.paper.id for h in on_topic(candidates(found.topic, every, self._finder), self._finder)}
+        off = {h.paper.id for h in every} - on
+        kept = [h for h in found.hits if h.paper.id not in off]
+        if not kept and found.judgement.outcome == "answered":
+            found.judgement = replace(found.judgement, hedged=True)
+        found.hits = kept or found.hits
 
     def _set_sides(self, found: Found, reading: Reading, allowed: Sequence[Paper]) -> None:
         """Makes a question that names or describes several papers a comparison of these, each of them read."""

@@ -98,7 +98,7 @@ def _named(question: str, talk: Talk) -> str | None:
     if not _names_another(question, talk):
         return None
     alone = _NAME_ALONE.match(question)
-    if alone and (again := talk.instead(alone["name"])):
+    if alone and not points_back(alone["name"]) and (again := talk.instead(alone["name"])):
         return again
     return None if points_back(question) else question
 

@@ -36,6 +36,9 @@ MATH = re.compile(
     rf"|(?<!\\)\$(?=[^$]{{0,80}}[\\^_])({_BODY}{{1,80}}+)\$",
     re.DOTALL,
 )
+#: A brace around a sentence, or what is left of one where the sentence is shown by itself.
+_GROUPED = re.compile(r"(?<!\S)\{([A-Z][^{}]*[.?!])\}(?!\S)")
+_HALF_GROUPED = re.compile(r"^\{([A-Z][^{}]*)$|^([^{}]*[.?!])\}$")
 #: Characters that stand for a held piece of text while rules pass over it, and for a literal `%` and `$`.
 _FIRST_HELD, _LAST_HELD, _PERCENT, _DOLLAR = 0xF0000, 0xFFFFD, "\U000ffffe", "\U000fffff"
 _HELD = re.compile(f"[{chr(_FIRST_HELD)}-{chr(_LAST_HELD)}]")
@@ -50,6 +53,8 @@ def plain(text: str) -> str:
     never raises: braces without a partner are dropped, and a dollar without one is a dollar.
     """
     text = _clean(text)
+    if "\\" not in text:
+        text = _HALF_GROUPED.sub(lambda m: m[1] or m[2], _GROUPED.sub(r"\1", text))
     if not _MARKUP.search(text):
         return text
     held: dict[str, str] = {}

@@ -34,6 +34,8 @@ _BY = (
 _DONE_BY = re.compile(r"(?:ed|en|wn)$")
 #: After the name of somebody of whom nothing is here; "by Laplace approximation" goes on otherwise.
 _ENDS = re.compile(r"\s*(?:[,?.!;:]|$)|\s*\b(?:on|about|that|which|at|in|from|with|and|are|is|do|does|have|release|here|papers?|abstracts?|work)\b")
+#: Papers are by somebody, whatever goes on after the name.
+_PAPERS = re.compile(r"\bpapers?$")
 _NAME = r"(?:[A-ZÀ-ÞŁ]['’])?(?:[A-ZÀ-ÞŁ][a-zà-þł]+){1,2}"
 _FULL_NAME = re.compile(rf"{_NAME}(?:[ -]{_NAME}){{0,2}}")
 #: What leaves papers out, up to where the names of their authors may begin.
@@ -66,7 +68,11 @@ def author_in(question: str, papers: Collection[Paper], *, of_papers: bool) -> t
     named = [(m, _without_s(m["who"])) for pattern in _BY for m in pattern.finditer(question)]
     found = next(((m, who) for m, who in named if is_author(who, papers)), None)
     if found is None and of_papers:
-        unknown = ((m, who) for m, who in named if _ENDS.match(question, m.end()) and not _DONE_BY.search(question, 0, m.start()))
+        unknown = (
+            (m, who)
+            for m, who in named
+            if (_ENDS.match(question, m.end()) or _PAPERS.search(question, 0, m.start())) and not _DONE_BY.search(question, 0, m.start())
+        )
         found = next(((m, who) for m, who in unknown if is_stranger(who, papers)), None)
     if found is None:
         return question, None

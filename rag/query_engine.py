@@ -113,7 +113,7 @@ class AbstractsQueryEngine(BaseQueryEngine):
         papers = self._store.papers
         reading = read(request.standalone_question, papers.values(), request.filters, infer=request.infer, dropped=request.dropped)
         found = Search(papers, self._retriever, self._finder).find(reading, max(request.top_k, request.sources), extractive=request.mode == "extractive")
-        run = _Run(request, reading, found, [*request.notices, *found.notices], {}, last=begun)
+        run = _Run(request, reading, found, [*request.notices, *reading.notices, *found.notices], {}, last=begun)
         run.clock("retrieve")
         left_out = [f"“{plain(h.paper.title or h.paper.label)}”" for h in found.hits[request.sources :]] if found.kind == "compare" else []
         if left_out:

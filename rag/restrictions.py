@@ -11,21 +11,16 @@ from collections.abc import Collection
 
 from rag.facets import facet_in
 from rag.kinds import THINGS, kind_of, names_in
-from rag.markup import words
 from rag.people import author_in, authors_left_out
 from rag.records import Filters, Kind, Paper
+from rag.venues import place_in
 
 #: Kinds that ask for papers: only these are restricted by year, code and "without", words that a fact may turn on.
 _OF_PAPERS: tuple[Kind, ...] = ("list", "count", "keywords", "metadata")
-_YEAR = r"(?:19|20)\d\d"
-_IN = r"(?:(?:accepted|published|presented|appeared|appearing|shown|held) )?(?:at|in|from|of|to|for|by)"
-#: Venues of machine learning and beside it; one that no paper here is of is told by its name alone.
-_KNOWN_VENUES = words(
-    "NeurIPS NIPS ICLR ICML AISTATS UAI COLT CoLLAs COLM ALT TMLR JMLR MLSys CVPR ICCV ECCV WACV BMVC MICCAI ACL EMNLP NAACL EACL AACL TACL COLING CoNLL "
-    "Interspeech ICASSP AAAI IJCAI ECAI KDD CIKM WSDM SIGIR RecSys ECML CoRL ICRA IROS RSS SIGGRAPH STOC FOCS SODA Nature Science PNAS TPAMI IJCV"
+_STOP = (
+    r"(?=\s*(?:[,;:()?!]|\.(?:\s|$)|$|\b(?:and which|which|that|but|at (?:ICLR|ICML|(?-i:[A-Z]\w*[A-Z]\w*))"
+    r"|(?:in|from|of|since|before|after) \d{4}|with code|(?-i:by [A-Z]\w+))\b))"
 )
-_DATED = re.compile(rf"\b(?:at|from|in)\s+(?:the\s+)?([A-Z][A-Za-z]*[A-Z][A-Za-z]*)(?=[\s'’]*{_YEAR}(?![\w-]))")
-_STOP = r"(?=\s*(?:[,;:()?!]|\.(?:\s|$)|$|\b(?:and which|which|that|but|at (?:ICLR|ICML)|in \d{4})\b))"
 _THOSE = (
     r"(?:(?:the|those|these|any|ones?|all|papers?|abstracts?|work)\s+){0,3}(?:(?:that (?:are|is) )?(?:about|on|using|with|in|involving"
     r"|concerning|dealing with|of|related to|for|from|at|by)\s+)?"
@@ -62,23 +57,25 @@ _BY_NAME = re.compile(r"\s*\(?\b(?:other than|except(?: for)?|apart from|besides
 TERM_WORDS = 4
 
 
-def taken(question: str, papers: Collection[Paper]) -> tuple[str, Filters]:
-    """A question without the words that restrict which papers are asked, and the filters that these make.
+def taken(question: str, papers: Collection[Paper]) -> tuple[str, Filters, tuple[str, ...]]:
+    """A question without the words that restrict which papers are asked, the filters that these make, and notices about what no filter can hold.
 
     Args:
         question: the stand-alone question.
         papers: of the collection; their venues and authors are recognised, and others by their shape.
     """
-    of_papers = kind_of(question) in _OF_PAPERS
+    kind = kind_of(question)
+    of_papers = kind in _OF_PAPERS
     rest, not_by = authors_left_out(question, papers) if of_papers else (question, ())
     rest, exclude = _excluded(rest, of_papers)
-    rest, author = author_in(rest, papers, of_papers=kind_of(question) in ("list", "count"))
-    rest, venue, year = _venue(rest, papers, of_papers)
+    rest, author = author_in(rest, papers, of_papers=kind in ("list", "count"))
+    place = place_in(rest, papers, of_papers=of_papers, bare=kind == "keywords")
+    rest = place.rest
     code = False
     if of_papers and (found := facet_in(rest, "code")):
         rest, code = found[1], True
     rest = re.sub(r"\s+([,;:?!.])", r"\1", re.sub(r"[,;(]\s*(?=[?!.]|$)", "", " ".join(rest.split()))).strip()
-    return rest or question, Filters(venue, year, author, exclude, code, not_by)
+    return rest or question, Filters(place.venue, place.year, author, exclude, code, not_by), place.notices
 
 
 def _excluded(question: str, of_papers: bool) -> tuple[str, tuple[str, ...]]:
@@ -111,45 +108,3 @@ def _excluded(question: str, of_papers: bool) -> tuple[str, tuple[str, ...]]:
     if of_papers:
         rest = _IN_LISTS.sub(take, rest)
     return rest, tuple(dict.fromkeys(terms))
-
-
-def _venue(question: str, papers: Collection[Paper], of_papers: bool) -> tuple[str, str | None, int | None]:
-    """The question without its venue and year, and these. Two venues are no restriction to one."""
-    venues = {p.venue for p in papers if p.venue}
-    found = [(v, m) for v in sorted(venues, key=lambda v: (-len(v), v)) if (m := _place_of(v, question))]
-    if of_papers and not found:
-        # One of which nothing is here: its name is no topic, and without it papers of other venues would be listed as its.
-        found = [(v, m) for v in _elsewhere(question, papers) if (m := _place_of(v, question))]
-    if len(found) == 1:
-        venue, match = found[0]
-        year = match["year"]
-        rest = f"{question[: match.start()]} {question[match.end() :]}"
-        if flags_only := re.search(r"\bpapers only\b", rest):
-            rest = f"{rest[: flags_only.start()]}papers{rest[flags_only.end() :]}"
-        return rest, venue, int(year) + (2000 if len(year) == 2 else 0) if year else None
-    if of_papers and not found:
-        for place in (
-            r"\s*\b(?:published |written |appeared )?(?:in|from|of"
-            rf"|during)(?: the year)? (?P<year>{_YEAR})(?![\w-])",
-            rf"\b(?P<year>{_YEAR})(?=\s+{THINGS}\b)",
-        ):
-            if year_found := re.search(place, question):
-                return f"{question[: year_found.start()]} {question[year_found.end() :]}", None, int(year_found["year"])
-    return question, None, None
-
-
-def _place_of(venue: str, question: str) -> re.Match[str] | None:
-    """Where a question restricts itself to a venue."""
-    if venue.casefold() not in question.casefold():
-        return None  # most are not named, and three patterns for each would have to be compiled
-    # A venue that is written like a word ("Nature") is one only with a capital; an acronym however it is typed.
-    flags = re.IGNORECASE if sum(c.isupper() for c in venue) > 1 else re.NOFLAG
-    named = rf"(?<![\w-]){re.escape(venue)}(?:[\s'’]*(?P<year>{_YEAR}|\d\d(?!\d)))?(?![\w-])(?: conference)?"
-    places = [rf"\s*\b{_IN} (?:the )?{named}", rf"{named}(?: only)?(?=:?\s+(?:\w+\s+){{0,2}}{THINGS}\b)", rf"(?<=\bin ){named}"]
-    return next((m for place in places for m in re.finditer(place, question, flags)), None)
-
-
-def _elsewhere(question: str, papers: Collection[Paper]) -> tuple[str, ...]:
-    """Names of venues that no paper here is of: well-known ones, and acronyms in no abstract with a year behind them ("at XYZ 2023")."""
-    dated = (v for v in _DATED.findall(question) if not any(v in p.text or v in (p.title or "") for p in papers))
-    return tuple(dict.fromkeys((*_KNOWN_VENUES, *dated)))

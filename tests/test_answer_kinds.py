@@ -80,6 +80,14 @@ def test_a_count_after_a_list_counts_other_papers(assistant: Assistant, listing:
     assert counted("How many of them are about giraffes?") == set()
 
 
+@pytest.mark.parametrize("topic", ["compress the KV cache", "prune or quantize weights", "are on graph neural networks"])
+def test_a_list_of_one_venue_holds_a_paper_that_the_whole_list_does_not(assistant: Assistant, topic: str) -> None:
+    whole = {s.paper.id for s in assistant.ask(f"Which papers {topic}?").sources}
+    for venue in ("ICLR", "ICML"):
+        answer = assistant.ask(f"Which {venue} papers {topic}?")
+        assert answer.hedged or {s.paper.id for s in answer.sources} <= whole, venue
+
+
 def test_filters_cannot_be_taken_off_again(assistant: Assistant) -> None:
     question = "Which ICML papers compress the KV cache?"
     assert assistant.ask(question, infer_filters=False).filters == Filters()
@@ -102,6 +110,34 @@ def test_a_side_that_is_not_here_is_left_out_silently(assistant: Assistant) -> N
     answer = assistant.ask("LESS versus FlashAttention: which needs less memory?")
     assert named(answer, "LESS")
     assert "No abstract here is about “FlashAttention”." in answer.notices
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "subject"),
+    [
+        ("Why does LRM use NeRF?", "why", "LRM"),
+        ("How does LRM predict a NeRF?", "how", "LRM"),
+        ("Why does LESS compress better than FastGen?", "compare", "LESS"),
+        ("How do LESS and FastGen shrink the cache?", "compare", "LESS"),
+    ],
+)
+def test_a_name_in_a_question_becomes_a_side_without_a_word_that_compares(assistant: Assistant, question: str, kind: str, subject: str) -> None:
+    answer = assistant.ask(question)
+    assert answer.kind == kind
+    assert subject in f"{answer.sources[0].paper.title} {answer.sources[0].paper.text}"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Is the code of Dynamic Memory Compression available?", "We release the DMC code"),
+        ("Where can I find the code of Dynamic Memory Compression?", "We release the DMC code"),
+        ("Does DMC publish its code?", "We release the DMC code"),
+    ],
+)
+def test_what_says_where_the_code_is_comes_after_other_sentences(assistant: Assistant, question: str, said: str) -> None:
+    (sentence,) = assistant.ask(question).sentences
+    assert said in sentence.text
 
 
 def test_what_one_paper_compares_itself_with_becomes_a_side(assistant: Assistant) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag.assistant import Assistant
-from rag.filters import matches, parted
+from rag.filters import matches, merged, parted
+from rag.reading import read
 from rag.records import Filters
 from tests.conftest import make_paper
 
@@ -43,6 +44,26 @@ def test_a_filter_lets_another_paper_through(filters: Filters, wanted: bool, why
 )
 def test_a_venue_as_it_is_shown_everywhere_matches_nothing(given: Filters, wanted: Filters) -> None:
     assert parted(given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "told"),
+    [
+        ("Which ICML papers prune?", Filters("ICLR"), ("Searched ICLR as the filter is set, not ICML as the question says.",)),
+        ("Which papers prune, in 2023?", Filters(year=2024), ("Searched 2024 as the filter is set, not 2023 as the question says.",)),
+        ("Which papers by Ada Lovelace prune?", Filters(author="Han"), ("Searched Han as the filter is set, not Ada Lovelace as the question says.",)),
+        ("Which ICLR papers by Jiawei Han prune?", Filters("iclr", 2024, "han"), ()),
+        ("Which papers prune?", Filters("ICML"), ()),
+    ],
+)
+def test_a_given_filter_overrules_the_question_without_a_word(question: str, given: Filters, told: tuple[str, ...]) -> None:
+    reading = read(question, (PAPER,), given)
+    assert reading.notices == told
+    assert merged(given, reading.filters).told() == reading.filters.told()
+
+
+def test_a_given_exclusion_takes_the_place_of_that_of_the_question() -> None:
+    assert read("Which papers prune, but not images?", (PAPER,), Filters(exclude=("video",))).filters.exclude == ("video", "images")
 
 
 def test_a_dropped_filter_still_holds_or_its_words_are_looked_for(assistant: Assistant) -> None:

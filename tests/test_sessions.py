@@ -53,6 +53,7 @@ def turn(*papers: Paper, question: str = "What is proposed?", answer: str = "Thi
         ("What perplexity on WikiText does it reach?", "What perplexity on WikiText does Dynamic Memory Compression reach?"),
         ("And for images?", "What is proposed for images in Dynamic Memory Compression?"),
         ("And on ImageNet: does it help?", "And on ImageNet: does Dynamic Memory Compression help?"),
+        ("What about its speed compared to LESS?", "What about Dynamic Memory Compression's speed compared to LESS?"),
         ("What about TabPFN?", "What about TabPFN in Dynamic Memory Compression?"),
         ("Which data sets were used?", "Which data sets were used in Dynamic Memory Compression?"),
         ("batch size?", "Batch size in Dynamic Memory Compression?"),
