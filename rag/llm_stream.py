@@ -37,6 +37,9 @@ NO_KEY = "none"
 
 _log = logging.getLogger(__name__)
 
+#: How servers say that a model stopped before its end. What else they say is an end: not all of them say "stop".
+CUT = ("length", "max_tokens", "model_length", "tool_calls", "function_call", "error", "abort")
+
 
 class ChatStream(Iterator[str]):
     """Pieces of an answer as they arrive, without what the model thinks aloud. Iterate once; `close` it, or use it in a `with`.
@@ -72,8 +75,8 @@ class ChatStream(Iterator[str]):
 
     @property
     def truncated(self) -> bool:
-        """Whether the answer stopped because it reached `max_tokens`."""
-        return self._call.finish == "length"
+        """Whether the answer stopped before its end: at `max_tokens`, or to call a tool that nobody offered."""
+        return self._call.finish in CUT
 
     def close(self) -> None:
         """Ends the answer now and hangs up, so that the server can stop too. From another thread as well: the waiting one sees the end."""

@@ -59,7 +59,7 @@ def written(
         if stream.truncated:
             whole = without_cut(text)
             what = "what it broke off in is left out" if whole != text else "more may have followed"
-            out.notices.append(f"The language model stopped at its length limit; {what} (ASK_MAX_TOKENS).")
+            out.notices.append(f"The language model stopped before its end, as a rule at its length limit (ASK_MAX_TOKENS); {what}.")
             text = whole
         ended = time.perf_counter()
         out.timings["write"] = (ended - begun) * 1000

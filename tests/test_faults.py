@@ -152,12 +152,13 @@ def test_an_odd_server_is_taken_for_a_broken_one(writer: Writer, server: OpenAIS
     assert len(server.chats) == len(replies)
 
 
-def test_an_answer_that_stopped_at_its_limit_is_shown_as_whole(writer: Writer, server: OpenAIServer) -> None:
-    server.script(Reply(pieces=(f"{RIGHT} BrainLM is a foundation model for brain activity",), finish="length"), Reply(pieces=(RIGHT,), finish="length"))
+@pytest.mark.parametrize("finish", ["length", "tool_calls", "function_call"])
+def test_an_answer_that_stopped_before_its_end_is_shown_as_whole(writer: Writer, server: OpenAIServer, finish: str) -> None:
+    server.script(Reply(pieces=(f"{RIGHT} BrainLM is a foundation model for brain activity",), finish=finish), Reply(pieces=(RIGHT,), finish=finish))
     answer, whole = writer().ask(QUESTION), writer().ask(QUESTION)
     assert answer.sentences == whole.sentences, "what it stopped in is not shown, however true so far"
-    assert any("stopped at its length limit; what it broke off in is left out" in n for n in answer.notices)
-    assert any("stopped at its length limit; more may have followed" in n for n in whole.notices)
+    assert any("length limit (ASK_MAX_TOKENS); what it broke off in is left out" in n for n in answer.notices)
+    assert any("length limit (ASK_MAX_TOKENS); more may have followed" in n for n in whole.notices)
 
 
 @pytest.mark.parametrize("tail", ["", "/v1"])
