@@ -44,7 +44,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "hedged": answer.hedged,
         "lead": answer.lead,
         "answer": answer.text,
-        "sentences": [{"text": s.text, "citations": list(s.citations), "support": s.support, "score": s.score, "reason": s.reason} for s in answer.sentences],
+        "sentences": [_sentence_object(s) for s in answer.sentences],
         "sources": [_source_object(s) for s in answer.sources],
         "nearest": [{"paper_id": h.paper.id, "label": h.paper.label, "title": h.paper.title, "score": round(h.score, 4)} for h in answer.nearest],
         "filters": answer.filters.as_dict(),
@@ -127,6 +127,17 @@ def _web(url: str | None) -> str:
     return url if url and re.fullmatch(r"https?://[^\s<>]+", url) else ""
 
 
+def _sentence_object(sentence: Sentence) -> dict[str, Any]:
+    return {
+        "text": sentence.text,
+        "citations": list(sentence.citations),
+        "quotes": [asdict(q) for q in sentence.quotes],
+        "support": sentence.support,
+        "score": sentence.score,
+        "reason": sentence.reason,
+    }
+
+
 def _source_object(source: Source) -> dict[str, Any]:
     p = source.paper
     return {
@@ -142,7 +153,7 @@ def _source_object(source: Source) -> dict[str, Any]:
         "file": p.origins[0].file,
         "position": p.origins[0].position,
         "text": p.text,
-        "quotes": [{"text": q.text, "start": q.start, "end": q.end} for q in source.quotes],
+        "quotes": [asdict(q) for q in source.quotes],
         "score": round(source.score, 4),
     }
 

@@ -15,7 +15,7 @@ from rag.evidence import EvidenceFinder, cut, quote
 from rag.facets import FACETS, facet_in, shows
 from rag.markup import plain
 from rag.numbering import Numbering
-from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Sentence, Source
+from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Quote, Sentence, Source
 
 HEDGE = "The closest abstracts; they may not answer this:"
 # The numbers below: `python -m eval.tuning answers`.
@@ -171,8 +171,9 @@ def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], *, titl
             words = quote(one.passage, passages, hit.paper.text)
             # The sentence before, once quoted, is not quoted again for the one that leans on it.
             start = max([words.start, *(end for start, end in said if start <= words.start < end)])
-            text = plain(hit.paper.text[start : words.end])
+            own = hit.paper.text[start : words.end].lstrip()
             said.append((words.start, words.end))
             prefix = f"{plain(hit.paper.title)}: " if titles and hit.paper.title and len(said) == 1 else ""
-            sentences.append(Sentence(prefix + text, (numbering.cite(hit, words),), "supported", 1.0))
+            behind = Quote(own, words.end - len(own), words.end)
+            sentences.append(Sentence(prefix + plain(own), (numbering.cite(hit, words),), "supported", 1.0, quotes=(behind,)))
     return Draft(lead, tuple(sentences), numbering.sources())

@@ -106,13 +106,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer, the sources it cites, whether they support it, how surely, and if not, why not."""
+    """One sentence of an answer, the sources it cites, whether they support it, how surely, if not, why not, and a quote for each citation, if kept."""
 
     text: str
     citations: tuple[int, ...]
     support: Support
     score: float
     reason: str = ""
+    quotes: tuple[Quote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

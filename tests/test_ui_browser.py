@@ -144,6 +144,30 @@ def test_a_chip_opens_its_source_with_the_quoted_words_verbatim(visit: Callable[
         assert all(any(quote.text in mark for mark in marks) for quote in source.quotes)
 
 
+MECHANISM = "How does BiLLM quantize weights?"
+
+
+def test_a_chip_opens_the_words_behind_its_own_sentence_and_leads_back_to_it(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, MECHANISM)
+    expected = told(assistant, MECHANISM)
+    quotes = [s.quotes[0].text for s in expected.sentences]
+    assert len(set(quotes)) == len(quotes) > 2
+    assert len(expected.sources) == 1, "several sentences of one paper"
+    ask(page, FACT)
+    for place, words in [*enumerate(quotes), (0, quotes[0])]:  # the first while another answer's sources are shown
+        chip = answer.locator(".chip").nth(place)
+        chip.hover()
+        assert answer.locator(".tip").nth(place).locator(".quote").all_inner_texts() == [f"“{words}”"]
+        chip.click()
+        expect(page.locator("#source-0-1")).to_be_focused()
+        expect(page.locator(".source .lit")).to_have_text([words])
+        expect(page.locator(".source .lit")).to_be_in_viewport()
+        assert len("".join(page.locator(".source mark").all_text_contents())) > len(words), "the others stay marked"
+        page.get_by_role("button", name="Back to the answer").click()
+        expect(page.locator(f"#answer-0-{place}")).to_be_focused()
+
+
 def test_the_keyboard_alone_asks_reads_a_quote_and_comes_back(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
     page = visit(url)
     answer = ask(page, FACT)
@@ -179,7 +203,7 @@ def test_hovering_over_a_chip_shows_the_quote(visit: Callable[..., Page], url: s
     expect(tip).to_be_hidden()
     answer.locator(".chip").first.hover()
     expect(tip).to_be_visible()
-    assert tip.locator(".quote").all_inner_texts() == [f"“{q.text}”" for q in told(assistant, FACT).sources[0].quotes]
+    assert tip.locator(".quote").all_inner_texts() == [f"“{q.text}”" for q in told(assistant, FACT).sentences[0].quotes]
 
 
 def test_a_chip_of_an_earlier_answer_opens_the_source_of_that_answer(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:

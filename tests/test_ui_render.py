@@ -245,14 +245,15 @@ TEXT = "0123456789"
     ],
 )
 def test_highlights_are_the_quoted_words_and_nothing_else(spans: list[tuple[int, int]], marked: list[str]) -> None:
-    parsed = Parsed(render.highlight(TEXT, [Quote(TEXT[a:b], a, b) for a, b in spans]).markup)
+    quotes = [Quote(TEXT[a:b], a, b) for a, b in spans]
+    parsed = Parsed(render.highlight(TEXT, quotes, {n: [quote] for n, quote in enumerate(quotes)}).markup)
     assert parsed.text == TEXT
     assert parsed.by_class.get("mark", []) == marked
 
 
 def test_highlights_count_characters_not_bytes_or_entities() -> None:
     whole = "é<b>𝒳 & y</b>"
-    parsed = Parsed(render.highlight(whole, [Quote("𝒳 & y", 4, 9)]).markup)
+    parsed = Parsed(render.highlight(whole, [Quote("𝒳 & y", 4, 9)], {}).markup)
     assert (parsed.text, parsed.by_class["mark"]) == (whole, ["𝒳 & y"])
 
 
@@ -269,6 +270,29 @@ def test_a_chip_tells_the_quotes_of_its_own_source() -> None:
     one, two = make_source(1, make_paper("Of one."), (0, 7)), make_source(2, make_paper("Of two. More."), (0, 7), (8, 13))
     tips = Parsed(render.answer(make_answer(sentences=(cited(2),), sources=(one, two)), 0).markup).by_class["tip"]
     assert tips == ["“Of two.”“More.”"]
+
+
+@pytest.mark.parametrize(
+    ("own", "lit"),
+    [
+        pytest.param([(1, 3), (5, 8)], {0: "12", 1: "567"}, id="apart"),
+        pytest.param([(1, 3), (3, 6)], {0: "12", 1: "345"}, id="touching"),
+        pytest.param([(1, 5), (3, 8)], {0: "1234", 1: "34567"}, id="overlapping"),
+        pytest.param([(3, 5), (1, 8)], {0: "34", 1: "1234567"}, id="one in another"),
+        pytest.param([(1, 3), (1, 3)], {0: "12", 1: "12"}, id="twice the same"),
+        pytest.param([None, None], {0: "1234567", 1: "1234567"}, id="kept before it was known"),
+    ],
+)
+def test_a_sentence_shows_and_lights_its_own_words_and_no_others(own: list[tuple[int, int] | None], lit: dict[int, str]) -> None:
+    quotes = [(Quote(TEXT[span[0] : span[1]], *span),) if span else () for span in own]
+    source = make_source(1, make_paper(TEXT), *([span for span in own if span] or [(1, 8)]))
+    given = make_answer(sentences=tuple(cited(1, quotes=words) for words in quotes), sources=(source,))
+    assert Parsed(render.answer(given, 0).markup).by_class["tip"] == [f"“{words}”" for words in lit.values()]
+    for place, words in lit.items():
+        html = render.sources(given, 0, 1, place).markup
+        assert "".join(Parsed(html).by_class["lit"]) == words
+        assert Parsed(html).by_class["abstract"] == [TEXT]
+        assert dict(next(a for _, a in _starts(html) if dict(a).get("class") == "back"))["data-goto"] == f"answer-0-{place}"
 
 
 def test_a_source_is_copied_word_for_word_and_as_bibtex() -> None:
@@ -554,7 +578,7 @@ FOREIGN = ("-1", "1", "99", "", "x", "٠", "0.0", "9" * 5000, 0, None, [], {})
 @pytest.mark.parametrize("place", FOREIGN)
 @pytest.mark.parametrize("name", ["turn", "edit", "standalone"])
 def test_a_browser_cannot_select_what_is_not_there(name: str, place: object) -> None:
-    assert handlers.select(ASKED, {name: place, "n": place}) == View(ASKED)
+    assert handlers.select(ASKED, {name: place, "n": place, "sentence": place}) == View(ASKED)
 
 
 @pytest.mark.parametrize("place", FOREIGN)
@@ -654,11 +678,12 @@ def test_an_answer_is_copied_with_its_sources_and_what_is_not_supported_says_so(
 
 def test_an_earlier_answer_shows_its_own_sources() -> None:
     other = replace(ANSWER, question="Other?", sources=(make_source(1, make_paper("Another.")),))
-    view = handlers.select(Chat(answers=(ANSWER, other)), {"turn": "0", "n": "1"})
+    view = handlers.select(Chat(answers=(ANSWER, other)), {"turn": "0", "n": "1", "sentence": "0"})
     assert view.sources is not None
     parsed = Parsed(view.sources.markup)
     assert parsed.by_class["abstract"] == ["We show A. We prove B."]
     assert "source lit" in parsed.by_class
+    assert parsed.by_class["lit"] == ["We show A. We prove B."]
 
 
 def test_examples_suit_the_collection() -> None:

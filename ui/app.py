@@ -91,7 +91,8 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                     render.no_sources().markup,
                     elem_id="sources",
                     html_template='<section aria-label="Sources">${value}</section>',
-                    js_on_load="watch('value', () => { element.closest('#sources').scrollTop = 0; element.querySelector('.lit')?.focus(); });",
+                    js_on_load="watch('value', () => { element.closest('#sources').scrollTop = 0; element.querySelector('.lit')?.focus(); "
+                    "element.querySelector('mark .lit')?.scrollIntoView({ block: 'nearest' }); });",
                 )
 
         parts: list[Any] = [chat, log, status, checked, draft, sources, more, box]

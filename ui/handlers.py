@@ -137,12 +137,14 @@ def select(chat: Chat, wanted: Mapping[str, Any]) -> View:
     """What a button changes on the page without asking. What it wants comes from a browser: what fits nothing changes nothing.
 
     Args:
-        wanted: `turn` and `n`, to show the sources of an earlier answer with one of them lit; or `edit`, the place of a question to put into the
-            question box, or `standalone`, that of one whose stand-alone form is to be put there.
+        wanted: `turn`, `n` and `sentence`, to show the sources of an earlier answer with the words of one of them behind a sentence lit; or `edit`,
+            the place of a question to put into the question box, or `standalone`, that of one whose stand-alone form is to be put there.
     """
     if (given := at(chat.answers, wanted.get("turn"))) is not None:
         turn = int(wanted["turn"])
-        return View(chat, sources=render.sources(given, turn, next((s.n for s in given.sources if str(s.n) == wanted.get("n")), None)))
+        lit = next((s.n for s in given.sources if str(s.n) == wanted.get("n")), None)
+        place = next((place for place in range(len(given.sentences)) if str(place) == wanted.get("sentence")), None)
+        return View(chat, sources=render.sources(given, turn, lit, place))
     if (asked := at(chat.asked, wanted.get("edit"))) is not None:
         return View(replace(chat, follows=asked.history), status=render.editing(bool(asked.history)), box=asked.question)
     if (asked := at(chat.asked, wanted.get("standalone"))) is not None and asked.answer:

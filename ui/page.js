@@ -19,11 +19,14 @@ document.addEventListener("click", async (event) => {
   const { does, goto, copy: words, ...wanted } = button.dataset;
   const target = goto && document.getElementById(goto);
   if (target) {
-    // A chip leads to its source, a source back to its sentence.
+    // A chip leads to the words behind its sentence, their source back to that sentence.
     document.querySelectorAll(".lit").forEach((lit) => lit.classList.remove("lit"));
-    target.classList.add("lit");
+    const words = target.querySelectorAll(`[data-behind~="${wanted.sentence}"]`);
+    for (const lit of [target, ...words]) lit.classList.add("lit");
+    const back = target.querySelector(".back");
+    if (back && wanted.sentence) back.dataset.goto = `answer-${wanted.turn}-${wanted.sentence}`;
     target.focus({ preventScroll: true });
-    scroll(target, "nearest");
+    scroll(target.offsetHeight < innerHeight / 2 ? target : words[0] ?? target, "nearest");
   } else if (goto) {
     trigger("select", wanted); // the sources of an earlier answer are fetched first
   } else if (does) {
