@@ -127,6 +127,19 @@ def test_kept_conversations_cannot_be_opened_or_deleted(visit: Callable[..., Pag
     questions(page).to_have_count(0)
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_panel_is_too_narrow_to_read_or_wider_than_the_page(visit: Callable[..., Page], url: str, width: int) -> None:
+    page = visit(url, viewport={"width": width, "height": 844})
+    asked(page, FACT)
+    page.reload()
+    questions(page).to_have_text(said(FACT))
+    expect(conversations(page)).to_be_visible()
+    box = page.locator("#past").bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert min(350, width - 64) <= box["width"] <= width - box["x"]
+
+
 def test_a_second_tab_overwrites_what_the_first_keeps(visit: Callable[..., Page], url: str) -> None:
     first = visit(url)
     asked(first, FACT)

@@ -268,6 +268,21 @@ def test_what_is_set_above_the_box_holds_for_the_question_by_keyboard_too(visit:
     assert page.locator(".source h3").all_inner_texts() == [f"[{s.n}] {s.paper.title}" for s in expected.sources]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["Venue", "Sources"])
+def test_a_list_opens_at_its_box(visit: Callable[..., Page], url: str, name: str, width: int) -> None:
+    page = visit(url, viewport={"width": width, "height": 844})
+    control = page.get_by_role("combobox", name=name)
+    control.click()
+    listed = page.get_by_role("listbox")
+    expect(listed).to_be_in_viewport(ratio=1)
+    box, shown = control.bounding_box(), listed.bounding_box()
+    assert box
+    assert shown
+    assert abs(shown["x"] - box["x"]) < 20
+    assert min(abs(shown["y"] + shown["height"] - box["y"]), abs(shown["y"] - box["y"] - box["height"])) < 20
+
+
 def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: str) -> None:
     page = visit(url)
     ask(page, FACT)
