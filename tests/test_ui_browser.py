@@ -251,6 +251,9 @@ def test_a_filter_read_out_of_the_question_can_be_taken_away(visit: Callable[...
     assert page.locator(".under").nth(1).locator(".filter").all_inner_texts() == expected.filters.told()[1:]
     expect(page.locator("#log .question .how")).to_have_text("not filtered by venue ICML")
     assert page.locator(".source .abstract").count() >= len(expected.sources)
+    page.get_by_role("button", name="Edit question").nth(1).click()
+    ask(page, FILTERED)
+    expect(page.locator("#log .question").nth(2).locator(".how")).to_have_text("not filtered by venue ICML")
 
 
 def test_what_is_set_above_the_box_holds_for_the_question_by_keyboard_too(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
@@ -281,6 +284,24 @@ def test_a_list_opens_at_its_box(visit: Callable[..., Page], url: str, name: str
     assert shown
     assert abs(shown["x"] - box["x"]) < 20
     assert min(abs(shown["y"] + shown["height"] - box["y"]), abs(shown["y"] - box["y"] - box["height"])) < 20
+
+
+@pytest.mark.parametrize("way", ["the filter under the answer", "a new chat"])
+def test_a_filter_taken_off_is_no_longer_set_above_the_box(visit: Callable[..., Page], url: str, way: str) -> None:
+    page = visit(url)
+    for name, value in (("Venue", "ICLR"), ("Year", "2024"), ("Sources", "Sources: 3 at most")):
+        page.get_by_role("combobox", name=name).click()
+        page.get_by_role("option", name=value).click()
+    page.get_by_label("Author").fill("Han")
+    ask(page, LIST)
+    if way == "a new chat":
+        page.get_by_role("button", name="New chat").click()
+        left = {"Venue": "Any venue", "Year": "Any year", "Sources": "Sources: any", "Author": ""}
+    else:
+        page.locator(".filter", has_text="venue").click()
+        left = {"Venue": "Any venue", "Year": "2024", "Sources": "Sources: 3 at most", "Author": "Han"}
+    for name, value in left.items():
+        expect(page.locator("#options").get_by_label(name, exact=True)).to_have_value(value)
 
 
 def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: str) -> None:

@@ -22,7 +22,7 @@ from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progr
 from rag.settings import Settings
 from ui import drafts, first, handlers, options, render, under
 from ui.afterwards import bar
-from ui.asking import Asking, again
+from ui.asking import Asking, again, typed
 from ui.following import following
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, MATHS, TAGS, Html, element, is_web_address, join, text
@@ -622,11 +622,25 @@ def test_an_edited_question_follows_what_it_followed_then(streams: Streams) -> N
     given = replace(ANSWER, question="Is it?", standalone_question="Is X?")
     chat = Chat(asked=(Asking("Is it?", earlier, answer=given),), turns=(*earlier, *earlier), answers=(ANSWER, given))
     edited, alone = handlers.select(chat, {"edit": "0"}), handlers.select(chat, {"standalone": "0"})
-    assert (edited.box, edited.chat.follows) == ("Is it?", earlier)
-    assert (alone.box, alone.chat.follows) == ("Is X?", ())
+    how = options.chosen("", "", "", "", "")
+    assert (edited.box, typed("Is it?", chat.turns, edited.chat.edited, **how).history) == ("Is it?", earlier)
+    assert (alone.box, typed("Is X?", chat.turns, alone.chat.edited, **how).history) == ("Is X?", ())
+    assert typed("Is X?", chat.turns, None, **how).history == chat.turns
     assert edited.status is not None
     assert "follow-up" in edited.status.markup
-    assert run(Scripted(ANSWER), streams, "Is X?", alone.chat)[0].chat.follows is None, "once"
+    assert run(Scripted(ANSWER), streams, "Is X?", alone.chat)[0].chat.edited is None, "once"
+
+
+def test_a_filter_that_was_taken_off_comes_back_with_the_edited_question_or_from_the_row_above() -> None:
+    for taken in Filters("ICML", 2024, "Han").apart():
+        edited = Asking("Q?", dropped=(taken,))
+        row = ("ICML", "2024", "Han", "extractive", "3")
+        left = options.less(*row, taken)
+        assert options.chosen(*left)["filters"] == Filters("ICML", 2024, "Han").less([taken])
+        assert left[3:] == row[3:]
+        assert typed("Q?", (), edited, **options.chosen(*left)).dropped == (taken,)
+        assert typed("Q?", (), edited, **options.chosen(*row)).dropped == (), "unless it was set again"
+    assert options.less("ICLR", "", "", "", "", Filters("ICML")) == ("ICLR", "", "", "", ""), "nor is another one unset"
 
 
 FOLLOWED = ("Which papers compress the KV cache?", "What resolution does DiffDA reach?", "What is the best recipe for sourdough bread?")

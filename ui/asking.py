@@ -40,6 +40,14 @@ class Asking:
         return (*told, *([modes[self.mode]] if self.mode else ()), *([f"at most {self.sources} sources"] if self.sources else ()))
 
 
+def typed(question: str, turns: tuple[Turn, ...], edited: Asking | None, **how: Any) -> Asking:
+    """A question from the box. One that was edited follows what it followed, and the filters taken off it stay off unless they are set anew."""
+    if edited is None:
+        return Asking(question, turns, **how)
+    dropped = tuple(taken for taken in edited.dropped if how["filters"].less([taken]) == how["filters"])
+    return Asking(question, edited.history, dropped=dropped, **how)
+
+
 def again(asked: Sequence[Asking], wanted: Mapping[str, Any]) -> Asking | None:
     """What a button under a question asks: the same once more, or the same without a filter.
 
