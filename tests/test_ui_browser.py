@@ -304,6 +304,20 @@ def test_a_filter_taken_off_is_no_longer_set_above_the_box(visit: Callable[..., 
         expect(page.locator("#options").get_by_label(name, exact=True)).to_have_value(value)
 
 
+@pytest.mark.parametrize("key", ["Tab", "Shift+Tab"])
+def test_a_list_closes_when_the_keyboard_leaves_it(visit: Callable[..., Page], url: str, key: str) -> None:
+    page = visit(url)
+    lists = page.get_by_role("listbox")
+    for name in ("Venue", "Year", "Sources"):
+        page.get_by_role("combobox", name=name).focus()
+        expect(lists).to_have_count(1)
+        page.keyboard.press(key)
+        expect(page.get_by_role("combobox", name=name)).not_to_be_focused()
+        page.keyboard.press(key)  # its neighbour's list closes, too
+        page.get_by_label("Question").focus()
+        expect(lists).to_have_count(0)
+
+
 def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: str) -> None:
     page = visit(url)
     ask(page, FACT)

@@ -43,6 +43,11 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// Gradio opens a list a moment after any key, when this one has already left it.
+document.addEventListener("keydown", (event) => {
+  if (["Tab", "Shift"].includes(event.key) && event.target.closest("#options")) event.stopPropagation();
+}, true);
+
 // A new question goes to the top, so that its answer grows below it; so does an answered one, unless it has been scrolled out of sight.
 watch("value", () => {
   const asked = [...element.querySelectorAll(".question")].at(-1);
