@@ -116,9 +116,14 @@ def test_kept_conversations_cannot_be_opened_or_deleted(visit: Callable[..., Pag
     questions(page).to_have_text(said(FACT))
     expect(conversations(page).nth(1)).to_have_attribute("aria-current", "true")
     page.get_by_role("button", name=f"Delete the conversation “{LIST}”").click()
+    expect(conversations(page)).to_have_text([LIST, FACT])
+    page.keyboard.press("Escape")
+    expect(conversations(page)).to_have_text([LIST, FACT])
+    page.get_by_role("button", name=f"Delete the conversation “{LIST}”").click()  # it asks anew
+    page.get_by_role("button", name=f"Really delete the conversation “{LIST}”?").click()
     expect(conversations(page)).to_have_text([FACT])
     questions(page).to_have_text(said(FACT))
-    page.get_by_role("button", name=f"Delete the conversation “{FACT}”").click()
+    page.get_by_role("button", name=f"Delete the conversation “{FACT}”").dblclick()
     expect(conversations(page)).to_have_count(0)
     questions(page).to_have_count(0)
     assert kept_answers(page) == 0
@@ -138,6 +143,21 @@ def test_the_panel_is_too_narrow_to_read_or_wider_than_the_page(visit: Callable[
     assert box
     assert box["x"] >= 0
     assert min(350, width - 64) <= box["width"] <= width - box["x"]
+
+
+def test_the_panel_stays_open_over_the_page(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    asked(page, FACT)
+    panel = page.locator("#past")
+    expect(conversations(page)).to_be_visible()
+    page.get_by_text("Kept by this browser alone.").click()
+    expect(panel).to_be_visible()
+    page.locator("#log .lead, #log .words").first.click()
+    expect(panel).to_be_hidden()
+    expect(conversations(page)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("button", name="Conversations")).to_be_focused()
 
 
 def test_a_second_tab_overwrites_what_the_first_keeps(visit: Callable[..., Page], url: str) -> None:

@@ -65,7 +65,7 @@ function show() {
     const title = String(kept.answers[0]?.question || "Untitled").slice(0, 200);
     const leads = button(title, "", { open: kept.id });
     if (kept.id === open?.id) leads.setAttribute("aria-current", "true");
-    item.append(leads, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id }));
+    item.append(leads, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id, title }));
     return item;
   });
   element.querySelector(".past-list")?.replaceChildren(...items);
@@ -139,18 +139,33 @@ function askForAWord(thumb) {
   word.focus();
 }
 
+function unfold(wide) {
+  element.querySelector(".past-toggle").setAttribute("aria-expanded", String(wide));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !element.querySelector(".past-toggle[aria-expanded=true]")) return;
+  unfold(false);
+  element.querySelector(".past-toggle").focus();
+});
+
 document.addEventListener("click", (event) => {
+  if (!event.target.closest(".past")) unfold(false);
   const pressed = event.target.closest("button");
   if (!pressed) return;
-  const { take, turn, vote: thumb, open: id, forget: gone } = pressed.dataset;
+  const { take, turn, vote: thumb, open: id, forget: gone, title } = pressed.dataset;
   if (pressed.matches(".past-toggle")) {
     show();
-    pressed.setAttribute("aria-expanded", String(pressed.getAttribute("aria-expanded") !== "true"));
+    unfold(pressed.getAttribute("aria-expanded") !== "true");
   }
   if (take) trigger("download", { form: take, turn: turn === undefined ? null : Number(turn) });
   if (thumb) { vote(pressed, ""); askForAWord(pressed); }
-  if (id) { reopen(id); element.querySelector(".past-toggle").setAttribute("aria-expanded", "false"); }
-  if (gone) {
+  if (id) { reopen(id); unfold(false); }
+  if (gone && title) { // the first press asks
+    delete pressed.dataset.title;
+    pressed.textContent = "Really delete?";
+    pressed.setAttribute("aria-label", `Really delete the conversation “${title}”?`);
+  } else if (gone) {
     if (open?.id === gone) document.querySelector("#new").click();
     forget(gone);
     show();
