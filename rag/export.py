@@ -96,7 +96,7 @@ def _section(answer: Answer) -> str:
     lines += [_inert(answer.lead), ""] if answer.lead else []
     lines += [f"- {_inert(s.text)}{_marks(s.citations)}{_doubt(s)}" for s in answer.sentences]
     lines += ["", *(line for source in answer.sources for line in _cited(source))] if answer.sources else []
-    lines += ["", f"*{'Extractive' if answer.mode == 'extractive' else _inert(answer.model or 'LLM')}, {answer.outcome.replace('_', ' ')}.*", ""]
+    lines += ["", f"*{'Extractive' if answer.mode == 'extractive' else _inert(answer.model or 'LLM')}, {answer.status}.*", ""]
     return "\n".join(lines)
 
 

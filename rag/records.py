@@ -12,6 +12,8 @@ from typing import Literal
 
 Mode = Literal["extractive", "llm"]
 Outcome = Literal["answered", "not_in_abstract", "no_paper"]
+#: What came of a question, in words for a user.
+OUTCOMES: dict[Outcome, str] = {"answered": "answered", "not_in_abstract": "not in the abstract", "no_paper": "no paper"}
 Support = Literal["supported", "unsupported", "uncited"]
 Kind = Literal["fact", "why", "how", "definition", "list", "count", "compare", "claim", "keywords", "paper", "metadata"]
 #: Kinds whose answer is one line a paper.
@@ -222,6 +224,11 @@ class Answer:
     usage: Usage | None = None
     repairs: Repairs = Repairs()
     searched: int = 0
+
+    @property
+    def status(self) -> str:
+        """What came of the question, in words for a user."""
+        return "uncertain" if self.hedged and self.outcome == "answered" else OUTCOMES[self.outcome]
 
     @property
     def text(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from gradio.utils import deep_hash
 
-from rag.assistant import Assistant, Cancel, bibtex
+from rag.assistant import Assistant, Cancel, bibtex, markdown
 from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
@@ -342,6 +342,25 @@ def test_declines_and_hedges_do_not_look_like_answers(fields: dict[str, Any], lo
     assert look in parsed.by_class
     assert parsed.by_class["verdict"] == [words]
     assert "verdict" not in Parsed(render.answer(make_answer(sentences=(cited(1),), sources=(make_source(),)), 0).markup).by_class
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "answered"),
+        ({"hedged": True}, "uncertain"),
+        ({"outcome": "no_paper"}, "no paper"),
+        ({"outcome": "not_in_abstract"}, "not in the abstract"),
+        ({"outcome": "not_in_abstract", "hedged": True}, "not in the abstract"),
+    ],
+)
+def test_an_answer_is_surer_in_one_place_than_in_another(fields: dict[str, Any], status: str) -> None:
+    given = make_answer(**fields)
+    line = Parsed(render.answer(given, 0).markup).by_class["aside"][-1]
+    assert line.startswith(f"Extractive · {status} · ")
+    assert ("confidence" in line) is (status == "answered")
+    assert markdown([given]).rstrip().endswith(f"*Extractive, {status}.*")
+    assert ("Answered" in render.done(given).markup) is (status == "answered")
 
 
 def test_empty_fields_leave_nothing_behind() -> None:

@@ -14,7 +14,6 @@ from ui.mathml import shown
 
 VERDICTS: dict[Outcome, str] = {"answered": "", "not_in_abstract": "Declined: not in the abstract", "no_paper": "Declined: no paper here fits"}
 HEDGED = "Uncertain"
-OUTCOMES: dict[Outcome, str] = {"answered": "answered", "not_in_abstract": "not in the abstract", "no_paper": "no paper"}
 KINDS: dict[Kind, str] = {
     "fact": "a fact",
     "why": "a reason",
@@ -119,7 +118,10 @@ def editing(follows: bool) -> Html:
 
 def done(given: Answer | None) -> Html:
     """How it ended, for those who hear the page."""
-    return element("p", VERDICTS[given.outcome] or f"Answered from {_count(len(given.sources), 'source')}." if given else "No answer.", class_="spoken")
+    if not given:
+        return element("p", "No answer.", class_="spoken")
+    how = "Uncertain answer" if given.hedged else "Answered"
+    return element("p", VERDICTS[given.outcome] or f"{how} from {_count(len(given.sources), 'source')}.", class_="spoken")
 
 
 def no_sources(words: str = "The papers behind an answer appear here, with the words it rests on highlighted.") -> Html:
@@ -236,8 +238,8 @@ def _nearest(given: Answer) -> Html:
 def _facts(given: Answer) -> list[str]:
     """How an answer came about, in a few words each."""
     spent = sum(given.timings_ms.values())
-    facts = [_mode(given.mode, given.model), OUTCOMES[given.outcome]]
-    facts += [f"confidence {given.confidence:.0%}"] if given.outcome == "answered" else []  # it is that of an answer, not of a decline
+    facts = [_mode(given.mode, given.model), given.status]
+    facts += [f"confidence {given.confidence:.0%}"] if given.status == "answered" else []  # beside another word a number would speak against it
     facts += [f"read as: {KINDS[given.kind]}"]
     facts += [f"{_count(given.searched, 'paper')} looked at"] if given.searched else []
     facts += [_count(len(given.sources), "source")] if given.sources else []
