@@ -106,7 +106,7 @@ def _list_lead(task: Task, total: int, shown: int) -> str:
     """How many papers there are, in words, how surely, and how many of them are shown."""
     number = _COUNT_WORDS[total] if total < len(_COUNT_WORDS) else str(total)
     one = total == 1
-    cut = "" if shown == total else f" The first {shown}:"
+    cut = "" if shown == total else " The first:" if shown == 1 else f" The first {shown}:"
     of_all = task.kind == "count" and task.searched != total
     papers = f"{number} of the {task.searched:,} abstracts" if of_all else f"{number} abstract{'' if one else 's'}"
     fits, is_about = ("may fit", "may be about") if task.judgement.hedged else ("fits", "is about") if one else ("fit", "are about")

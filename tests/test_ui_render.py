@@ -631,6 +631,14 @@ def test_a_filter_is_a_button_that_asks_without_it() -> None:
     assert (then.filters, then.dropped) == (Filters(), (*dropped, Filters(year=2024)))
 
 
+def test_one_of_something_is_told_as_several(assistant: Assistant) -> None:
+    assert [Asking("Q?", sources=n).told for n in (1, 3)] == [("at most 1 source",), ("at most 3 sources",)]
+    question = "Which papers compress the KV cache?"
+    assert [assistant.ask(question, sources=n).lead for n in (1, 2)] == [f"Three abstracts are about this. The first{n}:" for n in ("", " 2")]
+    held = Parsed(first.welcome([make_paper(venue="A"), *(make_paper(str(n), venue="B") for n in range(2))]).markup)
+    assert held.by_class["spoken"] == [" paper", " papers"]
+
+
 def test_asking_again_asks_the_same_in_the_same_way() -> None:
     asked = Asking("Q?", (Turn("P?", "P?", "A", ()),), Filters("ICML"), (Filters(year=2024),), "llm", 3, ANSWER)
     assert again([asked], {"asked": "0"}) == replace(asked, answer=None)

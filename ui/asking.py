@@ -37,7 +37,8 @@ class Asking:
         """How it is asked, in words, as far as that is not as usual."""
         modes = {"extractive": "quoted, no language model", "llm": "written by the language model"}
         told = [*self.filters.told(), *(f"not filtered by {words}" for filters in self.dropped for words in filters.told())]
-        return (*told, *([modes[self.mode]] if self.mode else ()), *([f"at most {self.sources} sources"] if self.sources else ()))
+        most = f"at most {self.sources} source{'' if self.sources == 1 else 's'}"
+        return (*told, *([modes[self.mode]] if self.mode else ()), *([most] if self.sources else ()))
 
 
 def typed(question: str, turns: tuple[Turn, ...], edited: Asking | None, **how: Any) -> Asking:
