@@ -94,7 +94,10 @@ def _section(answer: Answer) -> str:
     lines = [f"## {_inert(answer.question)}", ""]
     lines += [f"*Asked as: {_inert(answer.standalone_question)}*", ""] if answer.standalone_question != answer.question else []
     lines += [_inert(answer.lead), ""] if answer.lead else []
-    lines += [f"- {_inert(s.text)}{_marks(s.citations)}{_doubt(s)}" for s in answer.sentences]
+    said = [f"{_inert(s.text)}{_marks(s.citations)}{_doubt(s)}" for s in answer.sentences]
+    lines += [f"- {words}" for words in said] if answer.bulleted else [" ".join(said)] if said else []
+    if answer.nearest:
+        lines += [*([""] if said else []), "Nearest in the collection:", "", *(f"- {_known(hit.paper, hit.paper.label)}" for hit in answer.nearest)]
     lines += ["", *(line for source in answer.sources for line in _cited(source))] if answer.sources else []
     lines += ["", f"*{'Extractive' if answer.mode == 'extractive' else _inert(answer.model or 'LLM')}, {answer.status}.*", ""]
     return "\n".join(lines)
@@ -102,11 +105,15 @@ def _section(answer: Answer) -> str:
 
 def _cited(source: Source) -> Iterator[str]:
     """A source with its quotes, as an item of a list."""
-    paper = source.paper
-    where = " ".join(str(x) for x in (paper.venue, paper.year) if x)
-    known = (plain(paper.title or paper.label), ", ".join(paper.authors), where)
-    yield f"{source.n}. {'. '.join(_inert(part) for part in known if part)}{f'. <{_web(paper.url)}>' if _web(paper.url) else ''}"
+    where = " ".join(str(x) for x in (source.paper.venue, source.paper.year) if x)
+    yield f"{source.n}. {_known(source.paper, ', '.join(source.paper.authors), where)}"
     yield from (f"   > {_inert(quote.text)}" for quote in source.quotes)
+
+
+def _known(paper: Paper, *more: str) -> str:
+    """A paper in a line: its title, what else is to be told of it, and its address."""
+    told = dict.fromkeys(part for part in (plain(paper.title or paper.label), *more) if part)
+    return f"{'. '.join(_inert(part) for part in told)}{f'. <{_web(paper.url)}>' if _web(paper.url) else ''}"
 
 
 def _doubt(sentence: Sentence) -> str:

@@ -226,6 +226,11 @@ class Answer:
     searched: int = 0
 
     @property
+    def bulleted(self) -> bool:
+        """Whether it is read line by line."""
+        return self.kind in BULLETED and len(self.sentences) > 1
+
+    @property
     def status(self) -> str:
         """What came of the question, in words for a user."""
         return "uncertain" if self.hedged and self.outcome == "answered" else OUTCOMES[self.outcome]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -312,6 +313,7 @@ def test_words_of_a_paper_act_in_an_exported_answer(text: str) -> None:
     answer = Answer(
         text, text, "llm", "fact", "answered", 0.9, lead=text, model=text,
         sentences=(Sentence(text, (1,), "supported", 1.0),), sources=(Source(1, paper, (Quote(text, 0, len(text)),), 1.0),),
+        nearest=(make_hit(paper),),
     )  # fmt: skip
     page = MarkdownIt("commonmark").enable("table").render(markdown([answer]))
     assert not re.search(r"<(?!/?(h2|p|ul|ol|li|em|blockquote)\b)[a-z]", page), page
@@ -325,6 +327,15 @@ def test_an_answer_comes_back_from_json_as_another(assistant: Assistant) -> None
     for question in ("How many hours of fMRI was BrainLM trained on?", "Which papers compress the KV cache?", "How do I bake sourdough bread?"):
         given = json.loads(json.dumps(answer_object(assistant.ask(question))))
         assert json.loads(json.dumps(answer_object(answer_from(given, papers)))) == given
+
+
+def test_an_exported_answer_reads_otherwise_than_on_the_page() -> None:
+    said = tuple(Sentence(text, (1,), "supported", 1.0) for text in ("One.", "Two."))
+    prose, paper = Answer("q?", "q?", "llm", "fact", "answered", 0.9, sentences=said), make_paper(title="T")
+    assert "\n\nOne. \\[1\\] Two. \\[1\\]\n" in markdown([prose])
+    assert "\n- One. \\[1\\]\n- Two. \\[1\\]\n" in markdown([replace(prose, kind="list")])
+    declined = markdown([replace(prose, sentences=(), lead="None.", outcome="no_paper", nearest=(make_hit(paper),))])
+    assert f"None.\n\nNearest in the collection:\n\n- T. {paper.label}\n\n*" in declined.replace("\\", "")
 
 
 SENTENCE_QUOTES = {

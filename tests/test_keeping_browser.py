@@ -127,6 +127,7 @@ def test_kept_conversations_cannot_be_opened_or_deleted(visit: Callable[..., Pag
     expect(conversations(page)).to_have_count(0)
     questions(page).to_have_count(0)
     assert kept_answers(page) == 0
+    expect(page.get_by_text("Save this one as")).to_be_hidden()
     page.reload()
     page.get_by_label("Question").wait_for()
     questions(page).to_have_count(0)
@@ -149,7 +150,9 @@ def test_the_panel_stays_open_over_the_page(visit: Callable[..., Page], url: str
     page = visit(url)
     asked(page, FACT)
     panel = page.locator("#past")
+    expect(panel.get_by_text("Save this one as")).to_have_count(1)
     expect(conversations(page)).to_be_visible()
+    expect(panel.get_by_text("Save this one as")).to_be_visible()
     page.get_by_text("Kept by this browser alone.").click()
     expect(panel).to_be_visible()
     page.locator("#log .lead, #log .words").first.click()

@@ -714,6 +714,7 @@ def test_an_answer_is_copied_with_its_sources_and_what_is_not_supported_says_so(
     )
     told = "One. A is. [1] B is. (not supported)\n\n[1] Ann Lee, Bo Ek. On A. ICML 2024. https://x.example/1"
     assert under.with_citations(given) == told
+    assert under.with_citations(replace(given, kind="list")).startswith("One.\n- A is. [1]\n- B is. (not supported)\n\n[1] ")
     assert told in [dict(a).get("data-copy") for _, a in _starts(under.under(Asking("Q?", answer=given), 0).markup)]
 
 

@@ -69,6 +69,7 @@ function show() {
     return item;
   });
   element.querySelector(".past-list")?.replaceChildren(...items);
+  element.querySelector(".take")?.toggleAttribute("hidden", !open);
 }
 
 // After the log was drawn anew, the thumbs are pressed again.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rag.assistant import bibtex
-from rag.records import BULLETED, Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
+from rag.records import Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
 from ui.markup import NOTHING, Html, element, is_web_address, join, text
 from ui.mathml import shown
@@ -56,7 +56,7 @@ def answer(given: Answer, turn: int, asked_as: Html = NOTHING) -> Html:
     verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
     by_number = {source.n: source for source in given.sources}
     said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
-    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind in BULLETED and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
+    tag, parts = ("ul", [element("li", s) for s in said]) if given.bulleted else ("p", [x for s in said for x in (s, text(" "))])
     return element(
         "article",
         element("p", verdict, class_="verdict") if verdict else None,
