@@ -115,6 +115,7 @@ def test_kept_conversations_cannot_be_opened_or_deleted(visit: Callable[..., Pag
     conversations(page).nth(1).click()
     questions(page).to_have_text(said(FACT))
     expect(conversations(page).nth(1)).to_have_attribute("aria-current", "true")
+    expect(page.locator(".past-list .aside")).to_have_text([page.evaluate("new Date().toLocaleDateString()")] * 2)
     page.get_by_role("button", name=f"Delete the conversation “{LIST}”").click()
     expect(conversations(page)).to_have_text([LIST, FACT])
     page.keyboard.press("Escape")
@@ -280,6 +281,10 @@ def test_a_thumb_or_its_word_is_not_kept(visit: Callable[..., Page], serve: Serv
     page.keyboard.type(f"no {ATTACK}")
     page.keyboard.press("Enter")
     expect(page.locator("#said")).to_contain_text("Kept on this server")
+    told, row = page.locator("#said").bounding_box(), page.locator("#options").bounding_box()
+    assert told
+    assert row
+    assert told["y"] + told["height"] <= row["y"], "what the page tells covers the filters"
     expect(thumbs.get_by_role("button", name="Bad answer")).to_be_focused()
     expect(thumbs.get_by_role("textbox")).to_have_count(0)
     page.wait_for_timeout(500)

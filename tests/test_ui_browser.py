@@ -318,6 +318,27 @@ def test_a_list_closes_when_the_keyboard_leaves_it(visit: Callable[..., Page], u
         expect(lists).to_have_count(0)
 
 
+def test_a_visitor_can_type_at_once_and_a_phone_opens_no_keyboard(visit: Callable[..., Page], url: str) -> None:
+    expect(visit(url).get_by_label("Question")).to_be_focused()
+    phone = visit(url, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    expect(phone.locator("#examples button").first).to_be_visible()
+    expect(phone.get_by_label("Question")).not_to_be_focused()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_sources_below_the_box_are_within_reach(visit: Callable[..., Page], url: str, width: int) -> None:
+    page = visit(url, viewport={"width": width, "height": 844})
+    answer = ask(page, FACT)
+    leads = answer.get_by_role("button", name="Show the sources")
+    if width > 960:
+        expect(leads).to_be_hidden()
+        expect(page.locator("#source-0-1")).to_be_in_viewport()
+    else:
+        leads.click()
+        expect(page.locator("#source-0-1")).to_be_focused()
+        expect(page.locator("#source-0-1 h3")).to_be_in_viewport()
+
+
 def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: str) -> None:
     page = visit(url)
     ask(page, FACT)

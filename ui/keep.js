@@ -65,7 +65,8 @@ function show() {
     const title = String(kept.answers[0]?.question || "Untitled").slice(0, 200);
     const leads = button(title, "", { open: kept.id });
     if (kept.id === open?.id) leads.setAttribute("aria-current", "true");
-    item.append(leads, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id, title }));
+    const when = Object.assign(document.createElement("span"), { className: "aside", textContent: new Date(kept.changed).toLocaleDateString() });
+    item.append(leads, when, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id, title }));
     return item;
   });
   element.querySelector(".past-list")?.replaceChildren(...items);
@@ -98,7 +99,7 @@ function reopen(id) {
 
 // A word for everybody, which those who do not see the page hear too.
 function say(words) {
-  const told = document.querySelector("#said") || document.body.appendChild(Object.assign(document.createElement("p"), { id: "said" }));
+  const told = document.querySelector("#said") || document.querySelector("#foot").appendChild(Object.assign(document.createElement("p"), { id: "said" }));
   told.setAttribute("role", "status");
   told.textContent = words;
   clearTimeout(say.timer);

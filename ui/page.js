@@ -3,6 +3,12 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const scroll = (target, block) => target.scrollIntoView({ block, behavior: calm.matches ? "auto" : "smooth" });
 const box = () => document.querySelector("#question textarea");
 
+// A phone would open its keyboard.
+(function begin() {
+  if (!box()) requestAnimationFrame(begin);
+  else if (matchMedia("(pointer: fine)").matches) box().focus({ preventScroll: true });
+})();
+
 // Browsers give pages from another machine no clipboard without https.
 async function copy(words) {
   if (navigator.clipboard) return navigator.clipboard.writeText(words);

@@ -65,7 +65,7 @@ def answer(given: Answer, turn: int, asked_as: Html = NOTHING) -> Html:
         element(tag, *parts, class_="claims") if said else None,
         _nearest(given) if given.nearest else None,
         element("ul", *(element("li", notice) for notice in given.notices), class_="notices", aria_label="Notices") if given.notices else None,
-        element("p", " · ".join(_facts(given)), class_="aside"),
+        element("p", " · ".join(_facts(given)), *_to_sources(given, turn), class_="aside"),
         id=f"answer-{turn}",
         class_=f"answer {given.outcome}{' hedged' if given.hedged else ''}",
         tabindex=-1,
@@ -246,6 +246,14 @@ def _facts(given: Answer) -> list[str]:
     facts += [f"{spent:.0f} ms" if spent < 1000 else f"{spent / 1000:.1f} s"] if given.timings_ms else []
     facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []
     return facts
+
+
+def _to_sources(given: Answer, turn: int) -> Iterator[Html | str]:
+    """The way to the sources where a narrow page shows them below the question box."""
+    for first in given.sources[:1]:
+        yield " "
+        goto: dict[str, str | int] = {"data_goto": f"source-{turn}-{first.n}", "data_turn": turn, "data_n": first.n}
+        yield element("button", "Show the sources", type="button", class_="plain to-sources", **goto)
 
 
 def _mode(mode: str, model: str | None) -> str:
