@@ -44,7 +44,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "hedged": answer.hedged,
         "lead": answer.lead,
         "answer": answer.text,
-        "sentences": [{"text": s.text, "citations": list(s.citations), "support": s.support, "score": s.score, "reason": s.reason} for s in answer.sentences],
+        "sentences": [_sentence_object(s) for s in answer.sentences],
         "sources": [_source_object(s) for s in answer.sources],
         "nearest": [{"paper_id": h.paper.id, "label": h.paper.label, "title": h.paper.title, "score": round(h.score, 4)} for h in answer.nearest],
         "filters": answer.filters.as_dict(),
@@ -94,19 +94,26 @@ def _section(answer: Answer) -> str:
     lines = [f"## {_inert(answer.question)}", ""]
     lines += [f"*Asked as: {_inert(answer.standalone_question)}*", ""] if answer.standalone_question != answer.question else []
     lines += [_inert(answer.lead), ""] if answer.lead else []
-    lines += [f"- {_inert(s.text)}{_marks(s.citations)}{_doubt(s)}" for s in answer.sentences]
+    said = [f"{_inert(s.text)}{_marks(s.citations)}{_doubt(s)}" for s in answer.sentences]
+    lines += [f"- {words}" for words in said] if answer.bulleted else [" ".join(said)] if said else []
+    if answer.nearest:
+        lines += [*([""] if said else []), "Nearest in the collection:", "", *(f"- {_known(hit.paper, hit.paper.label)}" for hit in answer.nearest)]
     lines += ["", *(line for source in answer.sources for line in _cited(source))] if answer.sources else []
-    lines += ["", f"*{'Extractive' if answer.mode == 'extractive' else _inert(answer.model or 'LLM')}, {answer.outcome.replace('_', ' ')}.*", ""]
+    lines += ["", f"*{'Extractive' if answer.mode == 'extractive' else _inert(answer.model or 'LLM')}, {answer.status}.*", ""]
     return "\n".join(lines)
 
 
 def _cited(source: Source) -> Iterator[str]:
     """A source with its quotes, as an item of a list."""
-    paper = source.paper
-    where = " ".join(str(x) for x in (paper.venue, paper.year) if x)
-    known = (plain(paper.title or paper.label), ", ".join(paper.authors), where)
-    yield f"{source.n}. {'. '.join(_inert(part) for part in known if part)}{f'. <{_web(paper.url)}>' if _web(paper.url) else ''}"
+    where = " ".join(str(x) for x in (source.paper.venue, source.paper.year) if x)
+    yield f"{source.n}. {_known(source.paper, ', '.join(source.paper.authors), where)}"
     yield from (f"   > {_inert(quote.text)}" for quote in source.quotes)
+
+
+def _known(paper: Paper, *more: str) -> str:
+    """A paper in a line: its title, what else is to be told of it, and its address."""
+    told = dict.fromkeys(part for part in (plain(paper.title or paper.label), *more) if part)
+    return f"{'. '.join(_inert(part) for part in told)}{f'. <{_web(paper.url)}>' if _web(paper.url) else ''}"
 
 
 def _doubt(sentence: Sentence) -> str:
@@ -127,6 +134,17 @@ def _web(url: str | None) -> str:
     return url if url and re.fullmatch(r"https?://[^\s<>]+", url) else ""
 
 
+def _sentence_object(sentence: Sentence) -> dict[str, Any]:
+    return {
+        "text": sentence.text,
+        "citations": list(sentence.citations),
+        "quotes": [asdict(q) for q in sentence.quotes],
+        "support": sentence.support,
+        "score": sentence.score,
+        "reason": sentence.reason,
+    }
+
+
 def _source_object(source: Source) -> dict[str, Any]:
     p = source.paper
     return {
@@ -142,7 +160,7 @@ def _source_object(source: Source) -> dict[str, Any]:
         "file": p.origins[0].file,
         "position": p.origins[0].position,
         "text": p.text,
-        "quotes": [{"text": q.text, "start": q.start, "end": q.end} for q in source.quotes],
+        "quotes": [asdict(q) for q in source.quotes],
         "score": round(source.score, 4),
     }
 

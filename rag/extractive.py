@@ -15,7 +15,7 @@ from rag.evidence import EvidenceFinder, cut, quote
 from rag.facets import FACETS, asks_for_code, facet_in, gives_code, shows
 from rag.markup import plain
 from rag.numbering import Numbering
-from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Sentence, Source
+from rag.records import BY_PAPER, Evidence, Hit, Judgement, Kind, Quote, Sentence, Source
 
 if TYPE_CHECKING:
     from rag.claims import Weighed
@@ -116,7 +116,7 @@ def _list_lead(task: Task, total: int, shown: int) -> str:
     """How many papers there are, in words, how surely, and how many of them are shown."""
     number = _COUNT_WORDS[total] if total < len(_COUNT_WORDS) else str(total)
     one = total == 1
-    cut = "" if shown == total else f" The first {shown}:"
+    cut = "" if shown == total else " The first:" if shown == 1 else f" The first {shown}:"
     of_all = task.kind == "count" and task.searched != total
     papers = f"{number} of the {task.searched:,} abstracts" if of_all else f"{number} abstract{'' if one else 's'}"
     fits, is_about = ("may fit", "may be about") if task.judgement.hedged else ("fits", "is about") if one else ("fit", "are about")
@@ -181,8 +181,9 @@ def _quoted(lead: str, chosen: Sequence[tuple[Hit, Sequence[Evidence]]], *, titl
             words = quote(one.passage, passages, hit.paper.text)
             # The sentence before, once quoted, is not quoted again for the one that leans on it.
             start = max([words.start, *(end for start, end in said if start <= words.start < end)])
-            text = plain(hit.paper.text[start : words.end])
+            own = hit.paper.text[start : words.end].lstrip()
             said.append((words.start, words.end))
             prefix = f"{plain(hit.paper.title)}: " if titles and hit.paper.title and len(said) == 1 else ""
-            sentences.append(Sentence(prefix + text, (numbering.cite(hit, words),), "supported", 1.0))
+            behind = Quote(own, words.end - len(own), words.end)
+            sentences.append(Sentence(prefix + plain(own), (numbering.cite(hit, words),), "supported", 1.0, quotes=(behind,)))
     return Draft(lead, tuple(sentences), numbering.sources())

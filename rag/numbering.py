@@ -56,12 +56,13 @@ class Sheet:
             self._note(finding.repair, f"A citation was {finding.repair}: “{_short(finding.text)}”.")
         if finding.taken:
             self._note("taken", f"A citation that does not support its sentence was taken away: “{_short(finding.text)}”.")
-        numbers = tuple(sorted({self._numbering.cite(hit, words) for hit, words in finding.cited}))
+        behind = {self._numbering.cite(hit, words): words for hit, words in finding.cited}
+        numbers = tuple(sorted(behind))
         reason = "" if finding.support == "supported" or finding.uncompared else finding.verdict.reason
         if finding.uncompared:
             self._note("uncompared", "What is not in the language of the abstracts could be checked for its numbers and names only: read the quotes.")
         self._counts["marked"] += bool(reason)
-        sentence = Sentence(finding.text, numbers, finding.support, round(finding.verdict.score, 4), reason)
+        sentence = Sentence(finding.text, numbers, finding.support, round(finding.verdict.score, 4), reason, tuple(behind[n] for n in numbers))
         self._sentences.append(sentence)
         return sentence
 

@@ -12,6 +12,8 @@ from typing import Literal
 
 Mode = Literal["extractive", "llm"]
 Outcome = Literal["answered", "not_in_abstract", "no_paper"]
+#: What came of a question, in words for a user.
+OUTCOMES: dict[Outcome, str] = {"answered": "answered", "not_in_abstract": "not in the abstract", "no_paper": "no paper"}
 Support = Literal["supported", "unsupported", "uncited"]
 Kind = Literal["fact", "why", "how", "definition", "list", "count", "compare", "claim", "keywords", "paper", "metadata"]
 #: Kinds whose answer is one line a paper.
@@ -106,13 +108,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer, the sources it cites, whether they support it, how surely, and if not, why not."""
+    """One sentence of an answer, the sources it cites, whether they support it, how surely, if not, why not, and a quote for each citation, if kept."""
 
     text: str
     citations: tuple[int, ...]
     support: Support
     score: float
     reason: str = ""
+    quotes: tuple[Quote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,16 @@ class Answer:
     usage: Usage | None = None
     repairs: Repairs = Repairs()
     searched: int = 0
+
+    @property
+    def bulleted(self) -> bool:
+        """Whether it is read line by line."""
+        return self.kind in BULLETED and len(self.sentences) > 1
+
+    @property
+    def status(self) -> str:
+        """What came of the question, in words for a user."""
+        return "uncertain" if self.hedged and self.outcome == "answered" else OUTCOMES[self.outcome]
 
     @property
     def text(self) -> str:

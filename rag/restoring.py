@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from rag.errors import InputError
-from rag.records import Answer, Hit, Paper
+from rag.records import Answer, Hit, Paper, Sentence, Source
 
 #: Characters of one text in it; the longest abstract seen has 5,000, and a question may have as many.
 MAX_TEXT_CHARS = 50_000
@@ -52,8 +52,19 @@ def _check(answer: Answer) -> None:
     numbers = [source.n for source in answer.sources]
     verbatim = all(s.quotes and all(q.text and s.paper.text[q.start : q.end] == q.text for q in s.quotes) for s in answer.sources)
     cited = all(n in numbers for sentence in answer.sentences for n in sentence.citations)
-    if numbers != list(range(1, len(numbers) + 1)) or not verbatim or not cited:
+    if numbers != list(range(1, len(numbers) + 1)) or not verbatim or not cited or not all(_is_behind(s, answer.sources) for s in answer.sentences):
         raise InputError("This answer does not hold together.", _REFUSED)
+
+
+def _is_behind(sentence: Sentence, sources: Sequence[Source]) -> bool:
+    """Whether what is said to stand behind a sentence is quoted of what it cites; what was kept earlier does not say."""
+    if not sentence.quotes:
+        return True
+    quoted = [sources[n - 1] for n in sentence.citations]
+    return len(quoted) == len(sentence.quotes) and all(
+        q.text and s.paper.text[q.start : q.end] == q.text and any(whole.start <= q.start and q.end <= whole.end for whole in s.quotes)
+        for s, q in zip(quoted, sentence.quotes, strict=True)
+    )
 
 
 def _check_size(given: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from pybtex.database import BibliographyData, Person, parse_string
 from rag.assistant import Assistant
 from rag.errors import InputError
 from rag.export import answer_object, bibtex, markdown, search_object
+from rag.markup import plain
 from rag.records import Answer, Filters, Origin, Paper, Quote, Repairs, Sentence, Source, Usage
 from rag.restoring import answer_from
 from tests.conftest import make_hit, make_paper
@@ -38,7 +40,7 @@ ANSWER = {
     "timings_ms": dict,
     "usage": (dict, type(None)),
 }
-SENTENCE = {"text": str, "citations": list, "support": str, "score": (int, float)}
+SENTENCE = {"text": str, "citations": list, "quotes": list, "support": str, "score": (int, float)}
 SOURCE = {
     "n": int,
     "paper_id": str,
@@ -74,6 +76,10 @@ def test_an_answer_has_the_shape_of_the_contract(assistant: Assistant, question:
         assert source["quotes"]
         assert all(source["text"][q["start"] : q["end"]] == q["text"] for q in source["quotes"])
     assert {n for s in row["sentences"] for n in s["citations"]} == {s["n"] for s in row["sources"]}
+    for sentence in row["sentences"]:
+        for n, quote in zip(sentence["citations"], sentence["quotes"], strict=True):
+            assert row["sources"][n - 1]["text"][quote["start"] : quote["end"]] == quote["text"]
+            assert plain(quote["text"]) in sentence["text"], "each sentence has its own words, not all of its source"
     assert all({"paper_id", "label", "title", "score"} <= n.keys() for n in row["nearest"])
 
 
@@ -88,7 +94,7 @@ def test_everything_that_is_known_of_an_answer_is_in_its_object() -> None:
         confidence=0.123456,
         hedged=True,
         lead="Lead.",
-        sentences=(Sentence("It converges.", (1,), "supported", 0.9, "why"),),
+        sentences=(Sentence("It converges.", (1,), "supported", 0.9, "why", (Quote("It converges.", 0, 13),)),),
         sources=(Source(1, paper, (Quote("It converges.", 0, 13),), 0.98765),),
         nearest=(make_hit(paper, 0.5),),
         filters=Filters(venue="ICML"),
@@ -110,7 +116,16 @@ def test_everything_that_is_known_of_an_answer_is_in_its_object() -> None:
         "hedged": True,
         "lead": "Lead.",
         "answer": "Lead. It converges. [1]",
-        "sentences": [{"text": "It converges.", "citations": [1], "support": "supported", "score": 0.9, "reason": "why"}],
+        "sentences": [
+            {
+                "text": "It converges.",
+                "citations": [1],
+                "quotes": [{"text": "It converges.", "start": 0, "end": 13}],
+                "support": "supported",
+                "score": 0.9,
+                "reason": "why",
+            }
+        ],
         "sources": [
             {
                 "n": 1,
@@ -298,6 +313,7 @@ def test_words_of_a_paper_act_in_an_exported_answer(text: str) -> None:
     answer = Answer(
         text, text, "llm", "fact", "answered", 0.9, lead=text, model=text,
         sentences=(Sentence(text, (1,), "supported", 1.0),), sources=(Source(1, paper, (Quote(text, 0, len(text)),), 1.0),),
+        nearest=(make_hit(paper),),
     )  # fmt: skip
     page = MarkdownIt("commonmark").enable("table").render(markdown([answer]))
     assert not re.search(r"<(?!/?(h2|p|ul|ol|li|em|blockquote)\b)[a-z]", page), page
@@ -311,6 +327,38 @@ def test_an_answer_comes_back_from_json_as_another(assistant: Assistant) -> None
     for question in ("How many hours of fMRI was BrainLM trained on?", "Which papers compress the KV cache?", "How do I bake sourdough bread?"):
         given = json.loads(json.dumps(answer_object(assistant.ask(question))))
         assert json.loads(json.dumps(answer_object(answer_from(given, papers)))) == given
+
+
+def test_an_exported_answer_reads_otherwise_than_on_the_page() -> None:
+    said = tuple(Sentence(text, (1,), "supported", 1.0) for text in ("One.", "Two."))
+    prose, paper = Answer("q?", "q?", "llm", "fact", "answered", 0.9, sentences=said), make_paper(title="T")
+    assert "\n\nOne. \\[1\\] Two. \\[1\\]\n" in markdown([prose])
+    assert "\n- One. \\[1\\]\n- Two. \\[1\\]\n" in markdown([replace(prose, kind="list")])
+    declined = markdown([replace(prose, sentences=(), lead="None.", outcome="no_paper", nearest=(make_hit(paper),))])
+    assert f"None.\n\nNearest in the collection:\n\n- T. {paper.label}\n\n*" in declined.replace("\\", "")
+
+
+SENTENCE_QUOTES = {
+    "words that no abstract holds": lambda quote: {**quote, "text": "BrainLM is a hoax."},
+    "words beside those its source quotes": lambda quote: {"text": "B", "start": quote["end"] + 1, "end": quote["end"] + 2},
+    "nothing": lambda quote: {"text": "", "start": 0, "end": 0},
+}
+
+
+@pytest.mark.parametrize("damage", SENTENCE_QUOTES)
+def test_a_kept_answer_has_words_behind_a_sentence_that_its_source_does_not_quote(assistant: Assistant, damage: str) -> None:
+    given = json.loads(json.dumps(answer_object(assistant.ask("How many hours of fMRI was BrainLM trained on?"))))
+    given["sentences"][0]["quotes"] = [SENTENCE_QUOTES[damage](given["sources"][0]["quotes"][0])]
+    with pytest.raises(InputError):
+        answer_from(given, {})
+
+
+def test_an_answer_kept_before_sentences_had_words_of_their_own_is_lost(assistant: Assistant) -> None:
+    answer = assistant.ask("How many hours of fMRI was BrainLM trained on?")
+    given = json.loads(json.dumps(answer_object(answer)))
+    for sentence in given["sentences"]:
+        del sentence["quotes"]
+    assert [(s.text, s.quotes) for s in answer_from(given, {}).sentences] == [(s.text, ()) for s in answer.sentences]
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))

@@ -115,16 +115,53 @@ def test_kept_conversations_cannot_be_opened_or_deleted(visit: Callable[..., Pag
     conversations(page).nth(1).click()
     questions(page).to_have_text(said(FACT))
     expect(conversations(page).nth(1)).to_have_attribute("aria-current", "true")
+    expect(page.locator(".past-list .aside")).to_have_text([page.evaluate("new Date().toLocaleDateString()")] * 2)
     page.get_by_role("button", name=f"Delete the conversation “{LIST}”").click()
+    expect(conversations(page)).to_have_text([LIST, FACT])
+    page.keyboard.press("Escape")
+    expect(conversations(page)).to_have_text([LIST, FACT])
+    page.get_by_role("button", name=f"Delete the conversation “{LIST}”").click()  # it asks anew
+    page.get_by_role("button", name=f"Really delete the conversation “{LIST}”?").click()
     expect(conversations(page)).to_have_text([FACT])
     questions(page).to_have_text(said(FACT))
-    page.get_by_role("button", name=f"Delete the conversation “{FACT}”").click()
+    page.get_by_role("button", name=f"Delete the conversation “{FACT}”").dblclick()
     expect(conversations(page)).to_have_count(0)
     questions(page).to_have_count(0)
     assert kept_answers(page) == 0
+    expect(page.get_by_text("Save this one as")).to_be_hidden()
     page.reload()
     page.get_by_label("Question").wait_for()
     questions(page).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_panel_is_too_narrow_to_read_or_wider_than_the_page(visit: Callable[..., Page], url: str, width: int) -> None:
+    page = visit(url, viewport={"width": width, "height": 844})
+    asked(page, FACT)
+    page.reload()
+    questions(page).to_have_text(said(FACT))
+    expect(conversations(page)).to_be_visible()
+    box = page.locator("#past").bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert min(350, width - 64) <= box["width"] <= width - box["x"]
+
+
+def test_the_panel_stays_open_over_the_page(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    asked(page, FACT)
+    panel = page.locator("#past")
+    expect(panel.get_by_text("Save this one as")).to_have_count(1)
+    expect(conversations(page)).to_be_visible()
+    expect(panel.get_by_text("Save this one as")).to_be_visible()
+    page.get_by_text("Kept by this browser alone.").click()
+    expect(panel).to_be_visible()
+    page.locator("#log .lead, #log .words").first.click()
+    expect(panel).to_be_hidden()
+    expect(conversations(page)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("button", name="Conversations")).to_be_focused()
 
 
 def test_a_second_tab_overwrites_what_the_first_keeps(visit: Callable[..., Page], url: str) -> None:
@@ -244,6 +281,10 @@ def test_a_thumb_or_its_word_is_not_kept(visit: Callable[..., Page], serve: Serv
     page.keyboard.type(f"no {ATTACK}")
     page.keyboard.press("Enter")
     expect(page.locator("#said")).to_contain_text("Kept on this server")
+    told, row = page.locator("#said").bounding_box(), page.locator("#options").bounding_box()
+    assert told
+    assert row
+    assert told["y"] + told["height"] <= row["y"], "what the page tells covers the filters"
     expect(thumbs.get_by_role("button", name="Bad answer")).to_be_focused()
     expect(thumbs.get_by_role("textbox")).to_have_count(0)
     page.wait_for_timeout(500)

@@ -144,6 +144,30 @@ def test_a_chip_opens_its_source_with_the_quoted_words_verbatim(visit: Callable[
         assert all(any(quote.text in mark for mark in marks) for quote in source.quotes)
 
 
+MECHANISM = "How does BiLLM quantize weights?"
+
+
+def test_a_chip_opens_the_words_behind_its_own_sentence_and_leads_back_to_it(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
+    page = visit(url)
+    answer = ask(page, MECHANISM)
+    expected = told(assistant, MECHANISM)
+    quotes = [s.quotes[0].text for s in expected.sentences]
+    assert len(set(quotes)) == len(quotes) > 2
+    assert len(expected.sources) == 1, "several sentences of one paper"
+    ask(page, FACT)
+    for place, words in [*enumerate(quotes), (0, quotes[0])]:  # the first while another answer's sources are shown
+        chip = answer.locator(".chip").nth(place)
+        chip.hover()
+        assert answer.locator(".tip").nth(place).locator(".quote").all_inner_texts() == [f"“{words}”"]
+        chip.click()
+        expect(page.locator("#source-0-1")).to_be_focused()
+        expect(page.locator(".source .lit")).to_have_text([words])
+        expect(page.locator(".source .lit")).to_be_in_viewport()
+        assert len("".join(page.locator(".source mark").all_text_contents())) > len(words), "the others stay marked"
+        page.get_by_role("button", name="Back to the answer").click()
+        expect(page.locator(f"#answer-0-{place}")).to_be_focused()
+
+
 def test_the_keyboard_alone_asks_reads_a_quote_and_comes_back(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
     page = visit(url)
     answer = ask(page, FACT)
@@ -179,7 +203,7 @@ def test_hovering_over_a_chip_shows_the_quote(visit: Callable[..., Page], url: s
     expect(tip).to_be_hidden()
     answer.locator(".chip").first.hover()
     expect(tip).to_be_visible()
-    assert tip.locator(".quote").all_inner_texts() == [f"“{q.text}”" for q in told(assistant, FACT).sources[0].quotes]
+    assert tip.locator(".quote").all_inner_texts() == [f"“{q.text}”" for q in told(assistant, FACT).sentences[0].quotes]
 
 
 def test_a_chip_of_an_earlier_answer_opens_the_source_of_that_answer(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
@@ -227,6 +251,9 @@ def test_a_filter_read_out_of_the_question_can_be_taken_away(visit: Callable[...
     assert page.locator(".under").nth(1).locator(".filter").all_inner_texts() == expected.filters.told()[1:]
     expect(page.locator("#log .question .how")).to_have_text("not filtered by venue ICML")
     assert page.locator(".source .abstract").count() >= len(expected.sources)
+    page.get_by_role("button", name="Edit question").nth(1).click()
+    ask(page, FILTERED)
+    expect(page.locator("#log .question").nth(2).locator(".how")).to_have_text("not filtered by venue ICML")
 
 
 def test_what_is_set_above_the_box_holds_for_the_question_by_keyboard_too(visit: Callable[..., Page], url: str, assistant: Assistant) -> None:
@@ -242,6 +269,74 @@ def test_what_is_set_above_the_box_holds_for_the_question_by_keyboard_too(visit:
     expect(page.locator("#log .question .how")).to_have_text("venue ICLR · author Han")
     expected = assistant.ask(LIST, filters=Filters("ICLR", author="Han"))
     assert page.locator(".source h3").all_inner_texts() == [f"[{s.n}] {s.paper.title}" for s in expected.sources]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["Venue", "Sources"])
+def test_a_list_opens_at_its_box(visit: Callable[..., Page], url: str, name: str, width: int) -> None:
+    page = visit(url, viewport={"width": width, "height": 844})
+    control = page.get_by_role("combobox", name=name)
+    control.click()
+    listed = page.get_by_role("listbox")
+    expect(listed).to_be_in_viewport(ratio=1)
+    box, shown = control.bounding_box(), listed.bounding_box()
+    assert box
+    assert shown
+    assert abs(shown["x"] - box["x"]) < 20
+    assert min(abs(shown["y"] + shown["height"] - box["y"]), abs(shown["y"] - box["y"] - box["height"])) < 20
+
+
+@pytest.mark.parametrize("way", ["the filter under the answer", "a new chat"])
+def test_a_filter_taken_off_is_no_longer_set_above_the_box(visit: Callable[..., Page], url: str, way: str) -> None:
+    page = visit(url)
+    for name, value in (("Venue", "ICLR"), ("Year", "2024"), ("Sources", "Sources: 3 at most")):
+        page.get_by_role("combobox", name=name).click()
+        page.get_by_role("option", name=value).click()
+    page.get_by_label("Author").fill("Han")
+    ask(page, LIST)
+    if way == "a new chat":
+        page.get_by_role("button", name="New chat").click()
+        left = {"Venue": "Any venue", "Year": "Any year", "Sources": "Sources: any", "Author": ""}
+    else:
+        page.locator(".filter", has_text="venue").click()
+        left = {"Venue": "Any venue", "Year": "2024", "Sources": "Sources: 3 at most", "Author": "Han"}
+    for name, value in left.items():
+        expect(page.locator("#options").get_by_label(name, exact=True)).to_have_value(value)
+
+
+@pytest.mark.parametrize("key", ["Tab", "Shift+Tab"])
+def test_a_list_closes_when_the_keyboard_leaves_it(visit: Callable[..., Page], url: str, key: str) -> None:
+    page = visit(url)
+    lists = page.get_by_role("listbox")
+    for name in ("Venue", "Year", "Sources"):
+        page.get_by_role("combobox", name=name).focus()
+        expect(lists).to_have_count(1)
+        page.keyboard.press(key)
+        expect(page.get_by_role("combobox", name=name)).not_to_be_focused()
+        page.keyboard.press(key)  # its neighbour's list closes, too
+        page.get_by_label("Question").focus()
+        expect(lists).to_have_count(0)
+
+
+def test_a_visitor_can_type_at_once_and_a_phone_opens_no_keyboard(visit: Callable[..., Page], url: str) -> None:
+    expect(visit(url).get_by_label("Question")).to_be_focused()
+    phone = visit(url, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    expect(phone.locator("#examples button").first).to_be_visible()
+    expect(phone.get_by_label("Question")).not_to_be_focused()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_sources_below_the_box_are_within_reach(visit: Callable[..., Page], url: str, width: int) -> None:
+    page = visit(url, viewport={"width": width, "height": 844})
+    answer = ask(page, FACT)
+    leads = answer.get_by_role("button", name="Show the sources")
+    if width > 960:
+        expect(leads).to_be_hidden()
+        expect(page.locator("#source-0-1")).to_be_in_viewport()
+    else:
+        leads.click()
+        expect(page.locator("#source-0-1")).to_be_focused()
+        expect(page.locator("#source-0-1 h3")).to_be_in_viewport()
 
 
 def test_a_question_is_asked_again_and_edited(visit: Callable[..., Page], url: str) -> None:

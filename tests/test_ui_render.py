@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from gradio.utils import deep_hash
 
-from rag.assistant import Assistant, Cancel, bibtex
+from rag.assistant import Assistant, Cancel, bibtex, markdown
 from rag.errors import AskError, LLMRateError
 from rag.records import Answer, Delta, Event, Filters, Hit, Origin, Paper, Progress, Quote, Sentence, Source, Turn, Usage, Verified
 from rag.settings import Settings
 from ui import drafts, first, handlers, options, render, under
 from ui.afterwards import bar
-from ui.asking import Asking, again
+from ui.asking import Asking, again, typed
 from ui.following import following
 from ui.handlers import Chat, View
 from ui.markup import ATTRIBUTES, MATHS, TAGS, Html, element, is_web_address, join, text
@@ -245,14 +245,15 @@ TEXT = "0123456789"
     ],
 )
 def test_highlights_are_the_quoted_words_and_nothing_else(spans: list[tuple[int, int]], marked: list[str]) -> None:
-    parsed = Parsed(render.highlight(TEXT, [Quote(TEXT[a:b], a, b) for a, b in spans]).markup)
+    quotes = [Quote(TEXT[a:b], a, b) for a, b in spans]
+    parsed = Parsed(render.highlight(TEXT, quotes, {n: [quote] for n, quote in enumerate(quotes)}).markup)
     assert parsed.text == TEXT
     assert parsed.by_class.get("mark", []) == marked
 
 
 def test_highlights_count_characters_not_bytes_or_entities() -> None:
     whole = "é<b>𝒳 & y</b>"
-    parsed = Parsed(render.highlight(whole, [Quote("𝒳 & y", 4, 9)]).markup)
+    parsed = Parsed(render.highlight(whole, [Quote("𝒳 & y", 4, 9)], {}).markup)
     assert (parsed.text, parsed.by_class["mark"]) == (whole, ["𝒳 & y"])
 
 
@@ -269,6 +270,29 @@ def test_a_chip_tells_the_quotes_of_its_own_source() -> None:
     one, two = make_source(1, make_paper("Of one."), (0, 7)), make_source(2, make_paper("Of two. More."), (0, 7), (8, 13))
     tips = Parsed(render.answer(make_answer(sentences=(cited(2),), sources=(one, two)), 0).markup).by_class["tip"]
     assert tips == ["“Of two.”“More.”"]
+
+
+@pytest.mark.parametrize(
+    ("own", "lit"),
+    [
+        pytest.param([(1, 3), (5, 8)], {0: "12", 1: "567"}, id="apart"),
+        pytest.param([(1, 3), (3, 6)], {0: "12", 1: "345"}, id="touching"),
+        pytest.param([(1, 5), (3, 8)], {0: "1234", 1: "34567"}, id="overlapping"),
+        pytest.param([(3, 5), (1, 8)], {0: "34", 1: "1234567"}, id="one in another"),
+        pytest.param([(1, 3), (1, 3)], {0: "12", 1: "12"}, id="twice the same"),
+        pytest.param([None, None], {0: "1234567", 1: "1234567"}, id="kept before it was known"),
+    ],
+)
+def test_a_sentence_shows_and_lights_its_own_words_and_no_others(own: list[tuple[int, int] | None], lit: dict[int, str]) -> None:
+    quotes = [(Quote(TEXT[span[0] : span[1]], *span),) if span else () for span in own]
+    source = make_source(1, make_paper(TEXT), *([span for span in own if span] or [(1, 8)]))
+    given = make_answer(sentences=tuple(cited(1, quotes=words) for words in quotes), sources=(source,))
+    assert Parsed(render.answer(given, 0).markup).by_class["tip"] == [f"“{words}”" for words in lit.values()]
+    for place, words in lit.items():
+        html = render.sources(given, 0, 1, place).markup
+        assert "".join(Parsed(html).by_class["lit"]) == words
+        assert Parsed(html).by_class["abstract"] == [TEXT]
+        assert dict(next(a for _, a in _starts(html) if dict(a).get("class") == "back"))["data-goto"] == f"answer-0-{place}"
 
 
 def test_a_source_is_copied_word_for_word_and_as_bibtex() -> None:
@@ -318,6 +342,25 @@ def test_declines_and_hedges_do_not_look_like_answers(fields: dict[str, Any], lo
     assert look in parsed.by_class
     assert parsed.by_class["verdict"] == [words]
     assert "verdict" not in Parsed(render.answer(make_answer(sentences=(cited(1),), sources=(make_source(),)), 0).markup).by_class
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "answered"),
+        ({"hedged": True}, "uncertain"),
+        ({"outcome": "no_paper"}, "no paper"),
+        ({"outcome": "not_in_abstract"}, "not in the abstract"),
+        ({"outcome": "not_in_abstract", "hedged": True}, "not in the abstract"),
+    ],
+)
+def test_an_answer_is_surer_in_one_place_than_in_another(fields: dict[str, Any], status: str) -> None:
+    given = make_answer(**fields)
+    line = Parsed(render.answer(given, 0).markup).by_class["aside"][-1]
+    assert line.startswith(f"Extractive · {status} · ")
+    assert ("confidence" in line) is (status == "answered")
+    assert markdown([given]).rstrip().endswith(f"*Extractive, {status}.*")
+    assert ("Answered" in render.done(given).markup) is (status == "answered")
 
 
 def test_empty_fields_leave_nothing_behind() -> None:
@@ -554,7 +597,7 @@ FOREIGN = ("-1", "1", "99", "", "x", "٠", "0.0", "9" * 5000, 0, None, [], {})
 @pytest.mark.parametrize("place", FOREIGN)
 @pytest.mark.parametrize("name", ["turn", "edit", "standalone"])
 def test_a_browser_cannot_select_what_is_not_there(name: str, place: object) -> None:
-    assert handlers.select(ASKED, {name: place, "n": place}) == View(ASKED)
+    assert handlers.select(ASKED, {name: place, "n": place, "sentence": place}) == View(ASKED)
 
 
 @pytest.mark.parametrize("place", FOREIGN)
@@ -588,6 +631,14 @@ def test_a_filter_is_a_button_that_asks_without_it() -> None:
     assert (then.filters, then.dropped) == (Filters(), (*dropped, Filters(year=2024)))
 
 
+def test_one_of_something_is_told_as_several(assistant: Assistant) -> None:
+    assert [Asking("Q?", sources=n).told for n in (1, 3)] == [("at most 1 source",), ("at most 3 sources",)]
+    question = "Which papers compress the KV cache?"
+    assert [assistant.ask(question, sources=n).lead for n in (1, 2)] == [f"Three abstracts are about this. The first{n}:" for n in ("", " 2")]
+    held = Parsed(first.welcome([make_paper(venue="A"), *(make_paper(str(n), venue="B") for n in range(2))]).markup)
+    assert held.by_class["spoken"] == [" paper", " papers"]
+
+
 def test_asking_again_asks_the_same_in_the_same_way() -> None:
     asked = Asking("Q?", (Turn("P?", "P?", "A", ()),), Filters("ICML"), (Filters(year=2024),), "llm", 3, ANSWER)
     assert again([asked], {"asked": "0"}) == replace(asked, answer=None)
@@ -598,11 +649,25 @@ def test_an_edited_question_follows_what_it_followed_then(streams: Streams) -> N
     given = replace(ANSWER, question="Is it?", standalone_question="Is X?")
     chat = Chat(asked=(Asking("Is it?", earlier, answer=given),), turns=(*earlier, *earlier), answers=(ANSWER, given))
     edited, alone = handlers.select(chat, {"edit": "0"}), handlers.select(chat, {"standalone": "0"})
-    assert (edited.box, edited.chat.follows) == ("Is it?", earlier)
-    assert (alone.box, alone.chat.follows) == ("Is X?", ())
+    how = options.chosen("", "", "", "", "")
+    assert (edited.box, typed("Is it?", chat.turns, edited.chat.edited, **how).history) == ("Is it?", earlier)
+    assert (alone.box, typed("Is X?", chat.turns, alone.chat.edited, **how).history) == ("Is X?", ())
+    assert typed("Is X?", chat.turns, None, **how).history == chat.turns
     assert edited.status is not None
     assert "follow-up" in edited.status.markup
-    assert run(Scripted(ANSWER), streams, "Is X?", alone.chat)[0].chat.follows is None, "once"
+    assert run(Scripted(ANSWER), streams, "Is X?", alone.chat)[0].chat.edited is None, "once"
+
+
+def test_a_filter_that_was_taken_off_comes_back_with_the_edited_question_or_from_the_row_above() -> None:
+    for taken in Filters("ICML", 2024, "Han").apart():
+        edited = Asking("Q?", dropped=(taken,))
+        row = ("ICML", "2024", "Han", "extractive", "3")
+        left = options.less(*row, taken)
+        assert options.chosen(*left)["filters"] == Filters("ICML", 2024, "Han").less([taken])
+        assert left[3:] == row[3:]
+        assert typed("Q?", (), edited, **options.chosen(*left)).dropped == (taken,)
+        assert typed("Q?", (), edited, **options.chosen(*row)).dropped == (), "unless it was set again"
+    assert options.less("ICLR", "", "", "", "", Filters("ICML")) == ("ICLR", "", "", "", ""), "nor is another one unset"
 
 
 FOLLOWED = ("Which papers compress the KV cache?", "What resolution does DiffDA reach?", "What is the best recipe for sourdough bread?")
@@ -649,16 +714,18 @@ def test_an_answer_is_copied_with_its_sources_and_what_is_not_supported_says_so(
     )
     told = "One. A is. [1] B is. (not supported)\n\n[1] Ann Lee, Bo Ek. On A. ICML 2024. https://x.example/1"
     assert under.with_citations(given) == told
+    assert under.with_citations(replace(given, kind="list")).startswith("One.\n- A is. [1]\n- B is. (not supported)\n\n[1] ")
     assert told in [dict(a).get("data-copy") for _, a in _starts(under.under(Asking("Q?", answer=given), 0).markup)]
 
 
 def test_an_earlier_answer_shows_its_own_sources() -> None:
     other = replace(ANSWER, question="Other?", sources=(make_source(1, make_paper("Another.")),))
-    view = handlers.select(Chat(answers=(ANSWER, other)), {"turn": "0", "n": "1"})
+    view = handlers.select(Chat(answers=(ANSWER, other)), {"turn": "0", "n": "1", "sentence": "0"})
     assert view.sources is not None
     parsed = Parsed(view.sources.markup)
     assert parsed.by_class["abstract"] == ["We show A. We prove B."]
     assert "source lit" in parsed.by_class
+    assert parsed.by_class["lit"] == ["We show A. We prove B."]
 
 
 def test_examples_suit_the_collection() -> None:

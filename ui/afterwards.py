@@ -14,7 +14,7 @@ PANEL = element(
         "div",
         element("ul", class_="past-list", aria_label="Kept conversations"),
         element("p", "Kept by this browser alone.", class_="aside"),
-        element("p", "Take this one along: ", *(element("button", words, type="button", data_take=name) for name, (words, *_) in FORMATS.items())),
+        element("p", "Save this one as ", *(element("button", words, type="button", data_take=name) for name, (words, *_) in FORMATS.items()), class_="take"),
         id="past",
         class_="past-panel",
     ),
@@ -27,4 +27,4 @@ def bar(turn: int) -> Html:
     thumbs = (("up", "Good answer"), ("down", "Bad answer"))
     votes = [element("button", type="button", data_vote=name, data_turn=turn, aria_label=words, aria_pressed="false") for name, words in thumbs]
     takes = [element("button", words, type="button", data_take=name, data_turn=turn) for name, (words, *_) in FORMATS.items()]
-    return element("div", *votes, *takes, class_="afterwards", role="group", aria_label="This answer")
+    return element("div", *votes, element("span", "Save as", class_="aside"), *takes, class_="afterwards", role="group", aria_label="This answer")

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from rag.assistant import Assistant, Cancel
 from rag.errors import AskError
 from ui import first, handlers, keeping, options, programs, render, under
 from ui.afterwards import PANEL
-from ui.asking import Asking, again
+from ui.asking import Asking, again, typed
 from ui.handlers import Chat, View
 from ui.streaming import Streams
 
@@ -91,28 +92,32 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                     render.no_sources().markup,
                     elem_id="sources",
                     html_template='<section aria-label="Sources">${value}</section>',
-                    js_on_load="watch('value', () => { element.closest('#sources').scrollTop = 0; element.querySelector('.lit')?.focus(); });",
+                    js_on_load="watch('value', () => { element.closest('#sources').scrollTop = 0; element.querySelector('.lit')?.focus(); "
+                    "element.querySelector('mark .lit')?.scrollIntoView({ block: 'nearest' }); });",
                 )
 
-        parts: list[Any] = [chat, log, status, checked, draft, sources, more, box]
+        parts: list[Any] = [chat, log, status, checked, draft, sources, more, box, *controls]
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         running: dict[str, Any] = quiet | {"concurrency_limit": None}  # `Streams` has them wait in line, and says so
 
         async def run(
             question: str, state: Chat, venue: str, year: str, author: str, mode: str, sources: str, request: gr.Request, event: gr.EventData
         ) -> AsyncIterator[list[Any]]:
-            wanted, box = _data(event), None
-            how = options.chosen(venue, year, author, mode, sources)
+            wanted, box, row = _data(event), None, None
+            set_above = (venue, year, author, mode, sources)
+            how = options.chosen(*set_above)
             if "asked" in wanted:
                 asking = again(state.asked, wanted)
+                row = options.less(*set_above, asking.dropped[-1]) if asking and "without" in wanted else None
             elif "question" in wanted:
                 asking = Asking(str(wanted["question"]), **how)
             else:
-                asking, box = Asking(question, state.turns if state.follows is None else state.follows, **how), ""
+                asking, box = typed(question, state.turns, state.edited, **how), ""
             cancel = under_way[request.session_hash] = Cancel()
             async with aclosing(handlers.ask(assistant, streams, asking, state, cancel, box)) as views:
                 async for view in views:
-                    yield _updates(view)
+                    yield _updates(replace(view, row=row))
+                    row = None
 
         def leave(request: gr.Request) -> None:
             # Gradio itself notices a closed tab only at the question's next event, and a silent model gives none.
@@ -125,7 +130,7 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
         asked = gr.on([box.submit, ask.click, log.submit], run, [box, chat, *controls], parts, **running)
         asked.then(lambda state: handlers.suggest(assistant, state).markup, chat, more, concurrency_limit=SUGGESTING, **quiet)
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
-        new.click(None, cancels=asked).then(lambda: _updates(handlers.forget()), None, parts, **quiet)
+        new.click(None, cancels=asked).then(lambda: _updates(replace(handlers.forget(), row=options.UNSET)), None, parts, **quiet)
         log.select(select, chat, parts, **quiet)
         page.unload(leave)
         _keep(assistant, chat, past, parts, asked, quiet)
@@ -254,7 +259,8 @@ def _theme() -> gr.themes.Base:
 def _updates(view: View) -> list[Any]:
     """A view as Gradio's outputs, in the order of `parts`."""
     shown = (view.log, view.status, view.checked, view.draft, view.sources, view.following)
-    return [view.chat, *(gr.skip() if part is None else part.markup for part in shown), gr.skip() if view.box is None else view.box]
+    said = (view.box, *(view.row or (None,) * len(options.UNSET)))
+    return [view.chat, *(gr.skip() if part is None else part.markup for part in shown), *(gr.skip() if value is None else value for value in said)]
 
 
 def _refuse_if_taken(host: str, port: int) -> None:

@@ -37,7 +37,16 @@ class Asking:
         """How it is asked, in words, as far as that is not as usual."""
         modes = {"extractive": "quoted, no language model", "llm": "written by the language model"}
         told = [*self.filters.told(), *(f"not filtered by {words}" for filters in self.dropped for words in filters.told())]
-        return (*told, *([modes[self.mode]] if self.mode else ()), *([f"at most {self.sources} sources"] if self.sources else ()))
+        most = f"at most {self.sources} source{'' if self.sources == 1 else 's'}"
+        return (*told, *([modes[self.mode]] if self.mode else ()), *([most] if self.sources else ()))
+
+
+def typed(question: str, turns: tuple[Turn, ...], edited: Asking | None, **how: Any) -> Asking:
+    """A question from the box. One that was edited follows what it followed, and the filters taken off it stay off unless they are set anew."""
+    if edited is None:
+        return Asking(question, turns, **how)
+    dropped = tuple(taken for taken in edited.dropped if how["filters"].less([taken]) == how["filters"])
+    return Asking(question, edited.history, dropped=dropped, **how)
 
 
 def again(asked: Sequence[Asking], wanted: Mapping[str, Any]) -> Asking | None:

@@ -30,7 +30,7 @@ def _plot(papers: Sequence[Paper]) -> Html | None:
             "li",
             element("span", " ".join(x for x in (venue, str(year or "")) if x) or "no venue", class_="place"),
             element("svg", element("rect", width=f"{100 * count / most:.1f}%", height="100%"), aria_hidden="true"),
-            element("span", f"{count:,}", element("span", " papers", class_="spoken")),
+            element("span", f"{count:,}", element("span", " paper" if count == 1 else " papers", class_="spoken")),
         )
         for (year, venue), count in rows[:BARS]
     ]

@@ -39,15 +39,15 @@ EXAMPLES = len(SEED_EXAMPLES)
 class Chat:
     """A conversation: every question, turns for follow-ups, answers for their sources, what the log shows, and the question under way.
 
-    Of that, the sentences of its answer that have been checked, and the text after them, which has not. `follows` is what the next question
-    follows where that is not the whole conversation.
+    Of that, the sentences of its answer that have been checked, and the text after them, which has not. `edited` is the question that was put
+    back into the box, if any.
     """
 
     asked: tuple[Asking, ...] = ()
     turns: tuple[Turn, ...] = ()
     answers: tuple[Answer, ...] = ()
     log: Html = NOTHING
-    follows: tuple[Turn, ...] | None = None
+    edited: Asking | None = None
     question: str = ""
     checked: tuple[Sentence, ...] = ()
     draft: str = ""
@@ -57,7 +57,10 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The conversation and what changes on the page; `None` leaves a part as it is. `box` is the text in the question box."""
+    """The conversation and what changes on the page; `None` leaves a part as it is.
+
+    `box` is the text in the question box, `row` what is chosen above it.
+    """
 
     chat: Chat
     log: Html | None = None
@@ -67,6 +70,7 @@ class View:
     sources: Html | None = None
     following: Html | None = None
     box: str | None = None
+    row: tuple[str, ...] | None = None
 
 
 async def ask(assistant: Assistant, streams: Streams, asking: Asking | None, chat: Chat, cancel: Cancel, box: str | None = "") -> AsyncGenerator[View, None]:
@@ -77,10 +81,10 @@ async def ask(assistant: Assistant, streams: Streams, asking: Asking | None, cha
     question = asking.question.strip() if asking else ""
     if not asking or not question:
         # A run that yields nothing would have Gradio empty the page.
-        yield View(replace(chat, follows=None), status=NOTHING, box=box)
+        yield View(replace(chat, edited=None), status=NOTHING, box=box)
         return
     place = len(chat.asked)
-    chat = replace(chat, asked=(*chat.asked, asking), log=chat.log + render.question(question, asking.told), follows=None, question=question)
+    chat = replace(chat, asked=(*chat.asked, asking), log=chat.log + render.question(question, asking.told), edited=None, question=question)
     yield View(chat, log=chat.log, status=render.working("Starting"), following=NOTHING, box=box)
     given: Answer | None = None
     ending = NOTHING
@@ -137,16 +141,18 @@ def select(chat: Chat, wanted: Mapping[str, Any]) -> View:
     """What a button changes on the page without asking. What it wants comes from a browser: what fits nothing changes nothing.
 
     Args:
-        wanted: `turn` and `n`, to show the sources of an earlier answer with one of them lit; or `edit`, the place of a question to put into the
-            question box, or `standalone`, that of one whose stand-alone form is to be put there.
+        wanted: `turn`, `n` and `sentence`, to show the sources of an earlier answer with the words of one of them behind a sentence lit; or `edit`,
+            the place of a question to put into the question box, or `standalone`, that of one whose stand-alone form is to be put there.
     """
     if (given := at(chat.answers, wanted.get("turn"))) is not None:
         turn = int(wanted["turn"])
-        return View(chat, sources=render.sources(given, turn, next((s.n for s in given.sources if str(s.n) == wanted.get("n")), None)))
+        lit = next((s.n for s in given.sources if str(s.n) == wanted.get("n")), None)
+        place = next((place for place in range(len(given.sentences)) if str(place) == wanted.get("sentence")), None)
+        return View(chat, sources=render.sources(given, turn, lit, place))
     if (asked := at(chat.asked, wanted.get("edit"))) is not None:
-        return View(replace(chat, follows=asked.history), status=render.editing(bool(asked.history)), box=asked.question)
+        return View(replace(chat, edited=asked), status=render.editing(bool(asked.history)), box=asked.question)
     if (asked := at(chat.asked, wanted.get("standalone"))) is not None and asked.answer:
-        return View(replace(chat, follows=()), status=render.editing(False), box=asked.answer.standalone_question)
+        return View(replace(chat, edited=replace(asked, history=())), status=render.editing(False), box=asked.answer.standalone_question)
     return View(chat)
 
 

@@ -65,10 +65,12 @@ function show() {
     const title = String(kept.answers[0]?.question || "Untitled").slice(0, 200);
     const leads = button(title, "", { open: kept.id });
     if (kept.id === open?.id) leads.setAttribute("aria-current", "true");
-    item.append(leads, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id }));
+    const when = Object.assign(document.createElement("span"), { className: "aside", textContent: new Date(kept.changed).toLocaleDateString() });
+    item.append(leads, when, button("Delete", `Delete the conversation “${title}”`, { forget: kept.id, title }));
     return item;
   });
   element.querySelector(".past-list")?.replaceChildren(...items);
+  element.querySelector(".take")?.toggleAttribute("hidden", !open);
 }
 
 // After the log was drawn anew, the thumbs are pressed again.
@@ -97,7 +99,7 @@ function reopen(id) {
 
 // A word for everybody, which those who do not see the page hear too.
 function say(words) {
-  const told = document.querySelector("#said") || document.body.appendChild(Object.assign(document.createElement("p"), { id: "said" }));
+  const told = document.querySelector("#said") || document.querySelector("#foot").appendChild(Object.assign(document.createElement("p"), { id: "said" }));
   told.setAttribute("role", "status");
   told.textContent = words;
   clearTimeout(say.timer);
@@ -139,18 +141,33 @@ function askForAWord(thumb) {
   word.focus();
 }
 
+function unfold(wide) {
+  element.querySelector(".past-toggle").setAttribute("aria-expanded", String(wide));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !element.querySelector(".past-toggle[aria-expanded=true]")) return;
+  unfold(false);
+  element.querySelector(".past-toggle").focus();
+});
+
 document.addEventListener("click", (event) => {
+  if (!event.target.closest(".past")) unfold(false);
   const pressed = event.target.closest("button");
   if (!pressed) return;
-  const { take, turn, vote: thumb, open: id, forget: gone } = pressed.dataset;
+  const { take, turn, vote: thumb, open: id, forget: gone, title } = pressed.dataset;
   if (pressed.matches(".past-toggle")) {
     show();
-    pressed.setAttribute("aria-expanded", String(pressed.getAttribute("aria-expanded") !== "true"));
+    unfold(pressed.getAttribute("aria-expanded") !== "true");
   }
   if (take) trigger("download", { form: take, turn: turn === undefined ? null : Number(turn) });
   if (thumb) { vote(pressed, ""); askForAWord(pressed); }
-  if (id) { reopen(id); element.querySelector(".past-toggle").setAttribute("aria-expanded", "false"); }
-  if (gone) {
+  if (id) { reopen(id); unfold(false); }
+  if (gone && title) { // the first press asks
+    delete pressed.dataset.title;
+    pressed.textContent = "Really delete?";
+    pressed.setAttribute("aria-label", `Really delete the conversation “${title}”?`);
+  } else if (gone) {
     if (open?.id === gone) document.querySelector("#new").click();
     forget(gone);
     show();

@@ -12,6 +12,8 @@ from rag.settings import Settings
 
 #: Most papers an answer may be told to cite; "" is as many as the settings say.
 SOURCES = (1, 3, 5, 10, 20)
+#: The values of the controls where nothing is chosen.
+UNSET = ("",) * 5
 
 
 def row(papers: Sequence[Paper], settings: Settings) -> list[gr.components.Component]:
@@ -35,6 +37,12 @@ def chosen(venue: str, year: str, author: str, mode: str, sources: str) -> dict[
     """What the controls say, as fields of an `Asking`."""
     filters = Filters(venue or None, int(year) if year else None, author.strip() or None)
     return {"filters": filters, "mode": mode or None, "sources": int(sources) if sources else None}
+
+
+def less(venue: str, year: str, author: str, mode: str, sources: str, taken: Filters) -> tuple[str, ...]:
+    """What the controls say after a filter was taken off an answer."""
+    kept = chosen(venue, year, author, mode, sources)["filters"].less([taken])
+    return kept.venue or "", str(kept.year or ""), kept.author or "", mode, sources
 
 
 _PLAIN: dict[str, Any] = {"show_label": False, "container": False, "min_width": 90}

@@ -3,6 +3,12 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const scroll = (target, block) => target.scrollIntoView({ block, behavior: calm.matches ? "auto" : "smooth" });
 const box = () => document.querySelector("#question textarea");
 
+// A phone would open its keyboard.
+(function begin() {
+  if (!box()) requestAnimationFrame(begin);
+  else if (matchMedia("(pointer: fine)").matches) box().focus({ preventScroll: true });
+})();
+
 // Browsers give pages from another machine no clipboard without https.
 async function copy(words) {
   if (navigator.clipboard) return navigator.clipboard.writeText(words);
@@ -19,11 +25,14 @@ document.addEventListener("click", async (event) => {
   const { does, goto, copy: words, ...wanted } = button.dataset;
   const target = goto && document.getElementById(goto);
   if (target) {
-    // A chip leads to its source, a source back to its sentence.
+    // A chip leads to the words behind its sentence, their source back to that sentence.
     document.querySelectorAll(".lit").forEach((lit) => lit.classList.remove("lit"));
-    target.classList.add("lit");
+    const words = target.querySelectorAll(`[data-behind~="${wanted.sentence}"]`);
+    for (const lit of [target, ...words]) lit.classList.add("lit");
+    const back = target.querySelector(".back");
+    if (back && wanted.sentence) back.dataset.goto = `answer-${wanted.turn}-${wanted.sentence}`;
     target.focus({ preventScroll: true });
-    scroll(target, "nearest");
+    scroll(target.offsetHeight < innerHeight / 2 ? target : words[0] ?? target, "nearest");
   } else if (goto) {
     trigger("select", wanted); // the sources of an earlier answer are fetched first
   } else if (does) {
@@ -39,6 +48,11 @@ document.addEventListener("click", async (event) => {
     box().focus(); // these go away when used; from the keyboard (detail 0), go on in the question box
   }
 });
+
+// Gradio opens a list a moment after any key, when this one has already left it.
+document.addEventListener("keydown", (event) => {
+  if (["Tab", "Shift"].includes(event.key) && event.target.closest("#options")) event.stopPropagation();
+}, true);
 
 // A new question goes to the top, so that its answer grows below it; so does an answered one, unless it has been scrolled out of sight.
 watch("value", () => {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from rag.assistant import bibtex
-from rag.records import BULLETED, Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
+from rag.records import Answer, Kind, Outcome, Paper, Quote, Sentence, Source, Support
 from rag.settings import Settings
 from ui.markup import NOTHING, Html, element, is_web_address, join, text
 from ui.mathml import shown
 
 VERDICTS: dict[Outcome, str] = {"answered": "", "not_in_abstract": "Declined: not in the abstract", "no_paper": "Declined: no paper here fits"}
 HEDGED = "Uncertain"
-OUTCOMES: dict[Outcome, str] = {"answered": "answered", "not_in_abstract": "not in the abstract", "no_paper": "no paper"}
 KINDS: dict[Kind, str] = {
     "fact": "a fact",
     "why": "a reason",
@@ -56,7 +56,7 @@ def answer(given: Answer, turn: int, asked_as: Html = NOTHING) -> Html:
     verdict = VERDICTS[given.outcome] or (HEDGED if given.hedged else "")
     by_number = {source.n: source for source in given.sources}
     said = [_sentence(sentence, by_number, turn, place) for place, sentence in enumerate(given.sentences)]
-    tag, parts = ("ul", [element("li", s) for s in said]) if given.kind in BULLETED and len(said) > 1 else ("p", [x for s in said for x in (s, text(" "))])
+    tag, parts = ("ul", [element("li", s) for s in said]) if given.bulleted else ("p", [x for s in said for x in (s, text(" "))])
     return element(
         "article",
         element("p", verdict, class_="verdict") if verdict else None,
@@ -65,7 +65,7 @@ def answer(given: Answer, turn: int, asked_as: Html = NOTHING) -> Html:
         element(tag, *parts, class_="claims") if said else None,
         _nearest(given) if given.nearest else None,
         element("ul", *(element("li", notice) for notice in given.notices), class_="notices", aria_label="Notices") if given.notices else None,
-        element("p", " · ".join(_facts(given)), class_="aside"),
+        element("p", " · ".join(_facts(given)), *_to_sources(given, turn), class_="aside"),
         id=f"answer-{turn}",
         class_=f"answer {given.outcome}{' hedged' if given.hedged else ''}",
         tabindex=-1,
@@ -118,7 +118,10 @@ def editing(follows: bool) -> Html:
 
 def done(given: Answer | None) -> Html:
     """How it ended, for those who hear the page."""
-    return element("p", VERDICTS[given.outcome] or f"Answered from {_count(len(given.sources), 'source')}." if given else "No answer.", class_="spoken")
+    if not given:
+        return element("p", "No answer.", class_="spoken")
+    how = "Uncertain answer" if given.hedged else "Answered"
+    return element("p", VERDICTS[given.outcome] or f"{how} from {_count(len(given.sources), 'source')}.", class_="spoken")
 
 
 def no_sources(words: str = "The papers behind an answer appear here, with the words it rests on highlighted.") -> Html:
@@ -126,16 +129,19 @@ def no_sources(words: str = "The papers behind an answer appear here, with the w
     return element("div", element("h2", "Sources"), element("p", words, class_="aside"), class_="sources")
 
 
-def sources(given: Answer, turn: int, lit: int | None = None) -> Html:
-    """The sources of an answer, each with its whole abstract; `lit` is the number of the one to light up."""
+def sources(given: Answer, turn: int, lit: int | None = None, lit_for: int | None = None) -> Html:
+    """The sources of an answer, each with its whole abstract; `lit` is the number of the one to light up, `lit_for` the place of a sentence."""
     if not given.sources:
         return no_sources("This answer has no source.")
-    cards = (_source(source, given, turn, source.n == lit) for source in given.sources)
+    cards = (_source(source, given, turn, source.n == lit, lit_for) for source in given.sources)
     return element("div", element("h2", "Sources"), element("p", "for “", given.question, "”", class_="aside"), *cards, class_="sources")
 
 
-def highlight(whole: str, quotes: Iterable[Quote]) -> Html:
-    """A text with the quoted spans in `<mark>`; spans that overlap or touch become one, and no character is lost or doubled."""
+def highlight(whole: str, quotes: Iterable[Quote], behind: Mapping[int, Sequence[Quote]], lit: int | None = None) -> Html:
+    """A text with the quoted spans in `<mark>`; spans that overlap or touch become one, and no character is lost or doubled.
+
+    `behind` are the words of each sentence by its place; those of the sentence at `lit` are lit up.
+    """
     spans: list[tuple[int, int]] = []
     for start, end in sorted((q.start, q.end) for q in quotes):
         if spans and start <= spans[-1][1]:
@@ -143,21 +149,30 @@ def highlight(whole: str, quotes: Iterable[Quote]) -> Html:
         else:
             spans.append((start, end))
     ends = [0, *(end for _, end in spans)]
-    marked = (join([shown(whole[before:start]), element("mark", shown(whole[start:end]))]) for before, (start, end) in zip(ends, spans, strict=False))
+
+    def parts(start: int, end: int) -> Iterator[Html]:
+        cuts = {at for own in behind.values() for q in own for at in (q.start, q.end) if start < at < end}
+        for a, b in pairwise(sorted({start, end} | cuts)):
+            places = [place for place, own in behind.items() if any(q.start <= a and b <= q.end for q in own)]
+            yield element("span", shown(whole[a:b]), data_behind=" ".join(map(str, places)), class_="lit" if lit in places else None)
+
+    marked = (join([shown(whole[before:start]), element("mark", *parts(start, end))]) for before, (start, end) in zip(ends, spans, strict=False))
     return join([*marked, shown(whole[ends[-1] :])])
 
 
-def _source(source: Source, given: Answer, turn: int, lit: bool) -> Html:
-    """One source: number, title, authors, where it was, the abstract, and the way back to the sentence that cites it."""
+def _source(source: Source, given: Answer, turn: int, lit: bool, lit_for: int | None) -> Html:
+    """One source: number, title, authors, where it was, the abstract, and the way back to the sentence that cites it: that it was come from, or the first."""
     paper, origin = source.paper, source.paper.origins[0]
-    cited_at = next((f"-{place}" for place, sentence in enumerate(given.sentences) if source.n in sentence.citations), "")
+    behind = {place: _behind(sentence, source) for place, sentence in enumerate(given.sentences) if source.n in sentence.citations}
+    lit_for = lit_for if lit and lit_for in behind else None
+    cited_at = "".join(f"-{place}" for place in [*behind][:1]) if lit_for is None else f"-{lit_for}"
     back = {"data_goto": f"answer-{turn}{cited_at}", "aria_label": f"Back to the answer from source {source.n}"}
     return element(
         "article",
         element("h3", element("span", f"[{source.n}]", class_="number"), " ", _title(paper)),
         element("p", ", ".join(paper.authors), class_="authors") if paper.authors else None,
         element("p", " · ".join(x for x in (_venue(paper), f"{origin.file}, abstract {origin.position}") if x), class_="aside"),
-        element("p", highlight(paper.text, source.quotes), class_="abstract"),
+        element("p", highlight(paper.text, source.quotes, behind, lit_for), class_="abstract"),
         element(
             "p",
             element("button", "Back to the answer", type="button", class_="back", **back),
@@ -182,7 +197,7 @@ def _sentence(sentence: Sentence, by_number: dict[int, Source], turn: int, place
     return element(
         "span",
         element("span", sentence.text, class_="words"),
-        *(part for n in sentence.citations for part in (" ", _chip(by_number[n], turn, place))),
+        *(part for n in sentence.citations for part in (" ", _chip(sentence, by_number[n], turn, place))),
         _why(sentence),
         id=f"answer-{turn}-{place}",
         class_=f"claim {sentence.support}",
@@ -196,15 +211,20 @@ def _why(sentence: Sentence) -> Html | None:
     return element("span", f" {told}: {sentence.reason}", class_="why") if told and sentence.reason else None
 
 
-def _chip(source: Source, turn: int, place: int) -> Html:
-    """`[n]`: a button that leads to the source and tells its quotes on hover and focus."""
+def _behind(sentence: Sentence, source: Source) -> tuple[Quote, ...]:
+    """The words of a source behind one sentence; all its quotes where an answer that was kept earlier does not say which."""
+    return tuple(quote for n, quote in zip(sentence.citations, sentence.quotes, strict=False) if n == source.n) or source.quotes
+
+
+def _chip(sentence: Sentence, source: Source, turn: int, place: int) -> Html:
+    """`[n]`: a button that leads to the words behind its sentence and tells them on hover and focus."""
     tip = f"tip-{turn}-{place}-{source.n}"
     name = f"[{source.n}] {source.paper.label}: show the source"
-    goto: dict[str, str | int] = {"data_goto": f"source-{turn}-{source.n}", "data_turn": turn, "data_n": source.n}
+    goto: dict[str, str | int] = {"data_goto": f"source-{turn}-{source.n}", "data_turn": turn, "data_n": source.n, "data_sentence": place}
     return element(
         "span",
         element("button", f"[{source.n}]", type="button", class_="chip", aria_label=name, aria_describedby=tip, **goto),
-        element("span", *(element("span", "“", shown(quote.text), "”", class_="quote") for quote in source.quotes), id=tip, class_="tip", role="tooltip"),
+        element("span", *(element("span", "“", shown(q.text), "”", class_="quote") for q in _behind(sentence, source)), id=tip, class_="tip", role="tooltip"),
         class_="cite",
     )
 
@@ -218,14 +238,22 @@ def _nearest(given: Answer) -> Html:
 def _facts(given: Answer) -> list[str]:
     """How an answer came about, in a few words each."""
     spent = sum(given.timings_ms.values())
-    facts = [_mode(given.mode, given.model), OUTCOMES[given.outcome]]
-    facts += [f"confidence {given.confidence:.0%}"] if given.outcome == "answered" else []  # it is that of an answer, not of a decline
+    facts = [_mode(given.mode, given.model), given.status]
+    facts += [f"confidence {given.confidence:.0%}"] if given.status == "answered" else []  # beside another word a number would speak against it
     facts += [f"read as: {KINDS[given.kind]}"]
     facts += [f"{_count(given.searched, 'paper')} looked at"] if given.searched else []
     facts += [_count(len(given.sources), "source")] if given.sources else []
     facts += [f"{spent:.0f} ms" if spent < 1000 else f"{spent / 1000:.1f} s"] if given.timings_ms else []
     facts += [_count(given.usage.prompt_tokens + given.usage.completion_tokens, "token")] if given.usage else []
     return facts
+
+
+def _to_sources(given: Answer, turn: int) -> Iterator[Html | str]:
+    """The way to the sources where a narrow page shows them below the question box."""
+    for first in given.sources[:1]:
+        yield " "
+        goto: dict[str, str | int] = {"data_goto": f"source-{turn}-{first.n}", "data_turn": turn, "data_n": first.n}
+        yield element("button", "Show the sources", type="button", class_="plain to-sources", **goto)
 
 
 def _mode(mode: str, model: str | None) -> str:

@@ -38,7 +38,8 @@ def with_citations(given: Answer) -> str:
     """An answer as plain text, with its sources under it. What is not supported says so, since no colour goes with it."""
     said = [s.text + "".join(f" [{n}]" for n in s.citations) + (" (not supported)" if s.reason else "") for s in given.sentences]
     told = [f"[{s.n}] {_reference(s.paper)}" for s in given.sources]
-    return "\n".join([" ".join(x for x in (given.lead, *said) if x), "", *told])
+    lines = [given.lead, *(f"- {words}" for words in said)] if given.bulleted else [" ".join(x for x in (given.lead, *said) if x)]
+    return "\n".join([*filter(None, lines), "", *told])
 
 
 def _reference(paper: Paper) -> str:
