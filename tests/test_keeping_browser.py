@@ -18,6 +18,7 @@ from tests import test_ui_browser as page_tests
 from tests.openai_server import OpenAIServer, Reply
 from tests.pages import Serve
 from tests.test_ui_browser import FACT, LIST, Page, ask, expect
+from ui.keeping import MOST_ANSWERS
 from ui.streaming import AT_ONCE
 
 browser, visit = page_tests.browser, page_tests.visit
@@ -134,6 +135,45 @@ def test_kept_conversations_cannot_be_opened_or_deleted(visit: Callable[..., Pag
     questions(page).to_have_count(0)
 
 
+def test_a_conversation_that_is_opened_while_another_is_answered_loses_its_answers(visit: Callable[..., Page], llm_url: str, llm: OpenAIServer) -> None:
+    page = visit(llm_url)
+    asked(page, FACT)
+    asked(page, LIST)
+    page.get_by_role("button", name="New chat").click()
+    questions(page).to_have_count(0)
+    asked(page, "How does LESS work?")
+    llm.script(Reply(pieces=(LIST,)), Reply(pieces=("word ",) * 500, delay_s=0.1))
+    page.get_by_label("Question").fill(LIST)
+    page.keyboard.press("Enter")
+    expect(page.locator("#draft .draft")).to_contain_text("word word")
+    conversations(page).filter(has_text=FACT).click()
+    questions(page).to_have_text(said(FACT, LIST))
+    assert llm.chats[-1].disconnected.wait(30), "the language model goes on writing for nobody"
+    asked(page, FOLLOW_UP)
+    page.reload()
+    questions(page).to_have_text(said(FACT, LIST, FOLLOW_UP))
+    conversations(page).filter(has_text="How does LESS work?").click()
+    questions(page).to_have_text(said("How does LESS work?"))
+
+
+def test_a_conversation_of_more_answers_than_are_shown_is_forgotten(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    asked(page, FACT)
+    page.evaluate(
+        """(times) => {
+          const key = Object.keys(localStorage).find((key) => key.startsWith('ask-abstracts:1:'));
+          const kept = JSON.parse(localStorage[key]);
+          kept.answers = Array(times).fill(kept.answers[0]);
+          localStorage[key] = JSON.stringify(kept);
+        }""",
+        MOST_ANSWERS + 1,
+    )
+    page.reload()
+    questions(page).to_have_count(MOST_ANSWERS, timeout=60_000)
+    ask(page, FOLLOW_UP)
+    page.wait_for_function(f"{_COUNT} === {MOST_ANSWERS + 1}")
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_panel_is_too_narrow_to_read_or_wider_than_the_page(visit: Callable[..., Page], url: str, width: int) -> None:
     page = visit(url, viewport={"width": width, "height": 844})
@@ -190,7 +230,6 @@ def test_a_second_tab_overwrites_what_the_first_keeps(visit: Callable[..., Page]
         "kept.answers[0].sources[0].text = 'x'.repeat(100000)",
         "delete kept.answers[0].nearest",
         "kept.answers = [null]",
-        "kept.answers = Array(300).fill(kept.answers[0])",
     ],
 )
 def test_a_damaged_conversation_is_shown_or_stops_the_page(visit: Callable[..., Page], url: str, damage: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import logging
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -391,7 +392,7 @@ def test_what_the_question_became_is_shown_only_where_it_changed() -> None:
     ],
 )
 def test_the_line_under_an_answer_says_how_it_came_about(fields: dict[str, Any], line: str) -> None:
-    assert Parsed(render.answer(make_answer(**fields), 0).markup).by_class["aside"] == [line]
+    assert [x.removesuffix(" Show the sources") for x in Parsed(render.answer(make_answer(**fields), 0).markup).by_class["aside"]] == [line]
 
 
 def test_the_top_says_whether_questions_leave_the_machine() -> None:
@@ -409,7 +410,7 @@ def test_the_top_says_whether_questions_leave_the_machine() -> None:
 def test_a_first_visit_shows_what_the_collection_holds_by_venue_and_year() -> None:
     papers = [make_paper(venue="ICML", year=2023), *[make_paper(venue="ICML", year=2024)] * 4, *[make_paper(venue="ICLR", year=2024)] * 2, make_paper()]
     html = first.welcome(papers).markup
-    assert [w.removesuffix(" papers") for w in Parsed(html).by_class["li"]] == ["ICLR 20242", "ICML 20244", "ICML 20231", "no venue1"]
+    assert [re.sub(r" papers?$", "", w) for w in Parsed(html).by_class["li"]] == ["ICLR 20242", "ICML 20244", "ICML 20231", "no venue1"]
     assert [dict(a)["width"] for tag, a in _starts(html) if tag == "rect"] == ["50.0%", "100.0%", "25.0%", "25.0%"]
     many = first.welcome([make_paper(year=2000 + n) for n in range(20)]).markup
     assert Parsed(many).by_class["li"][-1] == "others14"

@@ -156,7 +156,7 @@ def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any],
 
     def reopen(state: Chat, event: gr.EventData) -> list[Any]:
         try:
-            return [*_updates(keeping.reopened(assistant, _data(event).get("answers"))), gr.skip()]
+            return [*_updates(keeping.reopened(assistant, _data(event).get("answers"), _data(event).get("id"))), gr.skip()]
         except AskError:
             told = "A kept conversation could not be read, and was forgotten."
             return [*_updates(View(state)), keeping.message(forget=_data(event).get("id"), told=told)]

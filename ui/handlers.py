@@ -6,6 +6,7 @@ A conversation belongs to one open page; it goes in and comes out as a value, so
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -51,6 +52,7 @@ class Chat:
     question: str = ""
     checked: tuple[Sentence, ...] = ()
     draft: str = ""
+    id: str = ""
     #: Gradio hashes a conversation with every token, which must not take longer the longer it is.
     __hash__ = object.__hash__
 
@@ -84,7 +86,14 @@ async def ask(assistant: Assistant, streams: Streams, asking: Asking | None, cha
         yield View(replace(chat, edited=None), status=NOTHING, box=box)
         return
     place = len(chat.asked)
-    chat = replace(chat, asked=(*chat.asked, asking), log=chat.log + render.question(question, asking.told), edited=None, question=question)
+    chat = replace(
+        chat,
+        asked=(*chat.asked, asking),
+        log=chat.log + render.question(question, asking.told),
+        edited=None,
+        question=question,
+        id=chat.id or secrets.token_hex(16),
+    )
     yield View(chat, log=chat.log, status=render.working("Starting"), following=NOTHING, box=box)
     given: Answer | None = None
     ending = NOTHING

@@ -3,6 +3,7 @@
 const PREFIX = "ask-abstracts:1:";
 const OPEN = "ask-abstracts:open";
 const MOST = 50;             // conversations; a list longer than this is not read
+const MOST_ANSWERS = 200;    // of one that is opened again, the newest
 const MOST_CHARS = 2000000;  // of all together; browsers hold five million
 let open = null;             // this tab's: { id, changed, answers, votes }
 
@@ -21,11 +22,11 @@ function conversations() {
   return (found || []).filter(Boolean).sort((a, b) => b.changed - a.changed || (a.id < b.id ? 1 : -1));
 }
 
-function save() {
-  open.changed = Date.now();
-  const text = JSON.stringify(open);
-  const others = conversations().filter((kept) => kept.id !== open.id);
-  let size = text.length + others.reduce((sum, kept) => sum + JSON.stringify(kept).length, 0);
+function save(kept) {
+  kept.changed = Date.now();
+  const text = JSON.stringify(kept);
+  const others = conversations().filter((one) => one.id !== kept.id);
+  let size = text.length + others.reduce((sum, one) => sum + JSON.stringify(one).length, 0);
   const drop = () => {
     const oldest = others.pop();
     size -= JSON.stringify(oldest).length;
@@ -34,9 +35,9 @@ function save() {
   storage((local, session) => {
     while (others.length && (others.length >= MOST || size > MOST_CHARS)) drop();
     for (;;) {
-      try { local.setItem(PREFIX + open.id, text); break; } catch (full) { if (!others.length) throw full; drop(); }
+      try { local.setItem(PREFIX + kept.id, text); break; } catch (full) { if (!others.length) throw full; drop(); }
     }
-    session.setItem(OPEN, open.id);
+    if (open) session.setItem(OPEN, open.id);
   });
 }
 
@@ -80,20 +81,24 @@ function press() {
   });
 }
 
-function keep(turn, answer) {
-  if (!open) open = { id: [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join(""), answers: [], votes: {} };
-  if (turn > open.answers.length || JSON.stringify(open.answers[turn]) === JSON.stringify(answer)) return;
-  open.answers.splice(turn, Infinity, answer);
-  delete open.votes[turn];
-  save();
+// An answer says which conversation it belongs to: another may have been opened while it was on its way.
+function keep(id, turn, answer) {
+  const known = open?.id === id ? open : conversations().find((one) => one.id === id);
+  const kept = known || { id, answers: [], votes: {} };
+  if (!open || (!known && turn === 0)) open = kept;
+  if (turn > kept.answers.length || JSON.stringify(kept.answers[turn]) === JSON.stringify(answer)) return;
+  kept.answers.splice(turn, Infinity, answer);
+  delete kept.votes[turn];
+  save(kept);
 }
 
 function reopen(id) {
   const kept = conversations().find((one) => one.id === id);
   if (!kept) return;
-  open = { id, changed: kept.changed, answers: kept.answers, votes: Object(kept.votes) };
+  const whole = kept.answers.length <= MOST_ANSWERS;
+  open = { id, changed: kept.changed, answers: kept.answers.slice(-MOST_ANSWERS), votes: whole ? Object(kept.votes) : {} };
   storage((_, session) => session.setItem(OPEN, id));
-  trigger("select", { id, answers: kept.answers });
+  trigger("select", { id, answers: open.answers });
   show();
 }
 
@@ -118,7 +123,7 @@ function vote(thumb, word) {
   const { turn, vote } = thumb.dataset;
   if (!open) return;
   open.votes[turn] = vote;
-  save();
+  save(open);
   press();
   trigger("like", { turn: Number(turn), verdict: vote, word, conversation: open.id });
 }
@@ -178,7 +183,7 @@ document.addEventListener("click", (event) => {
 
 watch("value", () => {
   const told = props.value ? JSON.parse(props.value) : {};
-  if (told.answer) keep(told.turn, told.answer);
+  if (told.answer) keep(told.conversation, told.turn, told.answer);
   if (told.save) download(told);
   if (told.forget) forget(told.forget);
   if (told.told) say(told.told);

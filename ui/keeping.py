@@ -21,13 +21,14 @@ from ui.asking import Asking
 from ui.handlers import Chat, View
 from ui.markup import Html, join
 
-#: Answers of a conversation that is opened again; a browser keeps no more.
+#: Answers of a conversation that is opened again; `keep.js` sends the newest.
 MOST_ANSWERS = 200
+_ID = re.compile(r"[0-9a-z-]{8,64}")
 
 
 def kept(chat: Chat) -> str:
-    """The newest answer, for the browser to keep."""
-    return message(turn=len(chat.answers) - 1, answer=answer_object(chat.answers[-1])) if chat.answers else ""
+    """The newest answer, for the browser to keep in its conversation; nothing where the last question was ended."""
+    return message(conversation=chat.id, turn=len(chat.answers) - 1, answer=answer_object(chat.answers[-1])) if chat.answers and not chat.question else ""
 
 
 def taken(chat: Chat, form: object, turn: object) -> str:
@@ -62,25 +63,25 @@ def judged(assistant: Assistant, chat: Chat, data: Mapping[str, Any]) -> None:
     """
     turn, conversation, word = data.get("turn"), data.get("conversation"), data.get("word")
     (answer,) = _chosen(chat, turn) or (None,)
-    if answer is None or not isinstance(conversation, str) or not re.fullmatch(r"[0-9a-z-]{8,64}", conversation) or not isinstance(word, str):
+    if answer is None or not isinstance(conversation, str) or not _ID.fullmatch(conversation) or not isinstance(word, str):
         raise UsageError("There is no such answer.", "Ask again, and judge the new one.")
     verdict = data.get("verdict")
     assistant.feedback.keep(f"{conversation}-{turn}", verdict, answer, word=word, follow_up=turn != 0)  # type: ignore[arg-type]  # refused there
 
 
-def reopened(assistant: Assistant, answers: object) -> View:
-    """A conversation as its browser kept it, on the page again.
+def reopened(assistant: Assistant, answers: object, conversation: object) -> View:
+    """A conversation as its browser kept it, under its id, on the page again.
 
     Raises:
         InputError: it is no conversation.
     """
-    if not isinstance(answers, list) or not 0 < len(answers) <= MOST_ANSWERS:
+    if not isinstance(answers, list) or not 0 < len(answers) <= MOST_ANSWERS or not (isinstance(conversation, str) and _ID.fullmatch(conversation)):
         raise InputError("This is no conversation.", "Begin a new one.")
     given = tuple(assistant.restored(answer) for answer in answers)
     turns = tuple(assistant.turn(answer) for answer in given)
     asked = tuple(Asking(answer.question, turns[:n], answer=answer) for n, answer in enumerate(given))
     log = join(part for n, asking in enumerate(asked) for part in _shown(asking, given[n], n))
-    chat = Chat(turns=turns, answers=given, asked=asked, log=log)
+    chat = Chat(turns=turns, answers=given, asked=asked, log=log, id=conversation)
     return View(chat, log=log, status=render.done(given[-1]), draft=join(()), sources=render.sources(given[-1], len(given) - 1), box="")
 
 
