@@ -81,9 +81,9 @@ class Finding:
 Kept = dict[tuple[Claim, tuple[str, ...] | None], Finding]
 
 
-def verify(claim: str, papers: Sequence[Paper], finder: EvidenceFinder) -> Verdict:
-    """Whether any one of some papers supports a claim, with its best sentence; `support.judge` decides."""
-    return _best([(p.id, p.text, p.title or "") for p in papers], claim, finder)
+def verify(claim: str, papers: Sequence[Paper], finder: EvidenceFinder, least: float = 0.0) -> Verdict:
+    """Whether any one of some papers supports a claim, with its best sentence; `support.judge` decides, which also says what `least` is."""
+    return _best([(p.id, p.text, p.title or "") for p in papers], claim, finder, least)
 
 
 def verify_text(claim: str, texts: Sequence[str], finder: EvidenceFinder) -> Verdict:
@@ -112,7 +112,7 @@ def examine(claim: Claim, hits: Sequence[Hit], finder: EvidenceFinder, before: S
     if not verdict.supported:
         allowed = may_be_cited(text, hits, before, cites=bool(named))
         others = _worth_reading(text, [h for h in allowed if h not in named], finder)
-        better = verify(text, [h.paper for h in others], finder)
+        better = verify(text, [h.paper for h in others], finder, LEAST_ADDED)
         if better.supported and better.evidence is not None and better.score >= LEAST_ADDED:
             cited, verdict = [h for h in others if h.paper.id == better.evidence.passage.paper_id], better
             repair = "corrected" if named else "added"
@@ -141,11 +141,13 @@ def in_turn(claims: Iterable[Claim], hits: Sequence[Hit], finder: EvidenceFinder
         yield finding
 
 
-def _best(texts: Sequence[tuple[str, str, str]], claim: str, finder: EvidenceFinder) -> Verdict:
+def _best(texts: Sequence[tuple[str, str, str]], claim: str, finder: EvidenceFinder, least: float = 0.0) -> Verdict:
     """The verdict of the text that supports a claim best; texts are given as id, text and title."""
     # A line of a list may be a title and no more: then it is that paper's.
     named = Supported(True, 1.0, "")
-    found = [(named if title and tokens(claim) == tokens(title) else _judge(claim, text, finder, title), paper_id, text) for paper_id, text, title in texts]
+    found = [
+        (named if title and tokens(claim) == tokens(title) else _judge(claim, text, finder, title, least), paper_id, text) for paper_id, text, title in texts
+    ]
     if not found:
         return Verdict(False, 0.0, NO_ABSTRACT, None)
     best, paper_id, text = max(found, key=lambda f: (f[0].supported, f[0].score))
@@ -153,9 +155,9 @@ def _best(texts: Sequence[tuple[str, str, str]], claim: str, finder: EvidenceFin
     return Verdict(best.supported and evidence is not None, best.score, best.reason, evidence)
 
 
-def _judge(claim: str, text: str, finder: EvidenceFinder, title: str) -> Supported:
+def _judge(claim: str, text: str, finder: EvidenceFinder, title: str, least: float) -> Supported:
     """As `judge`; a word or two may stand in a text and still say nothing of it."""
-    return Supported(False, 0.0, NOTHING_SAID) if says_nothing(claim) else judge(claim, text, finder, title)
+    return Supported(False, 0.0, NOTHING_SAID) if says_nothing(claim) else judge(claim, text, finder, title, least)
 
 
 def _by_clause(text: str, named: Sequence[Hit], finder: EvidenceFinder) -> tuple[list[Hit], Verdict] | None:

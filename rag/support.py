@@ -91,7 +91,7 @@ class Fault:
     alone: bool = False
 
 
-def judge(claim: str, text: str, finder: EvidenceFinder, title: str = "") -> Supported:
+def judge(claim: str, text: str, finder: EvidenceFinder, title: str = "", least: float = 0.0) -> Supported:
     """Whether a text supports a claim.
 
     Args:
@@ -99,6 +99,7 @@ def judge(claim: str, text: str, finder: EvidenceFinder, title: str = "") -> Sup
         text: what it is held against, an abstract.
         finder: for the words.
         title: of the text; names in it are known too.
+        least: the score below which the caller has no use for a support, so that none needs to be found.
     """
     if quoted(claim, text, title):
         return Supported(True, 1.0, "")
@@ -108,7 +109,7 @@ def judge(claim: str, text: str, finder: EvidenceFinder, title: str = "") -> Sup
     at_best = probability(values | {"entails": MOST}, weights["model"])
     if alone:
         return Supported(False, at_best * AFTER_FAULT, alone.reason)
-    if at_best >= weights["bar"]:  # else nothing that is read can help it
+    if at_best >= max(weights["bar"], least):  # else nothing that is read can help it
         values["entails"] = entails(claim, text, finder, title)
         if (likely := probability(values, weights["model"])) >= weights["bar"]:
             return Supported(True, likely, "")
