@@ -85,11 +85,21 @@ _DECLINES = tuple(
     )
 )
 _PHRASE = " ".join(tokens(CANNOT_ANSWER))
+_TURNS = re.compile(
+    r"\b(?:no|not|never|none|neither|nor|without|except|excluding|unlike|false|untrue|wrong|incorrect|myths?|fail(?:s|ed|ing)?|lacks?|cannot|unrelated|irrelevant"
+    r"|contrary|opposite|instead of|rather than|other than|un(?:able|likely|supported|proven))\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 def is_frame(text: str) -> bool:
-    """Whether a sentence without its markers says nothing of any paper: it introduces what follows, or has no word of its own."""
-    return text.rstrip(" *_").endswith((":", "：")) or not any(t not in STOPWORDS and t not in _OF_THE_ANSWER for t in tokens(text))
+    """Whether a sentence without its markers says nothing of any paper: it introduces what follows, or has no word of its own.
+
+    What turns round the lines below it ("The following papers do not fit:") is none: without it they would say the opposite.
+    """
+    if text.rstrip(" *_").endswith((":", "：")):
+        return not _TURNS.search(text)
+    return not any(t not in STOPWORDS and t not in _OF_THE_ANSWER for t in tokens(text))
 
 
 def says_nothing(text: str) -> bool:

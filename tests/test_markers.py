@@ -239,3 +239,20 @@ CUT = [
 @pytest.mark.parametrize(("text", "whole", "where"), CUT, ids=[w for *_, w in CUT])
 def test_a_sentence_that_was_cut_is_taken_for_whole_or_a_whole_one_for_cut(text: str, whole: str | None, where: str) -> None:
     assert without_cut(text) == (text if whole is None else whole), where
+
+
+TURNED_ROUND = [
+    "These papers do not compress the KV cache:",
+    "None of this is true:",
+    "BiLLM fails at all of these:",
+    "Papers without code:",
+    "They don't fit:",
+]
+
+
+@pytest.mark.parametrize("head", TURNED_ROUND)
+def test_a_line_that_turns_a_list_round_is_left_out_of_it(head: str) -> None:
+    claims = parse(f"{head}\n- LESS closes the gap [1].\n- FastGen profiles heads [2].")
+    assert len(claims) == 3
+    assert claims[0].text == head
+    assert parse("These papers compress the KV cache:\n- LESS closes the gap [1].\n- FastGen profiles heads [2].") == claims[1:]
