@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import chain, count
 from typing import Any
 
-from rag.markup import plain
+from rag.markup import draws_only, plain
 from rag.records import Answer, Hit, Paper, Sentence, Source
 from rag.text import tokens
 
@@ -179,10 +179,10 @@ def _name(author: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """A text safe inside BibTeX braces: formulas as they are if their braces match, all else plain and its special characters escaped."""
+    """A text safe inside BibTeX braces: formulas as they are if they only draw and their braces match, all else plain, special characters escaped."""
     line, parts, at = " ".join(text.split()), [], 0
     for formula in _FORMULA.finditer(line):
-        if _is_balanced(formula[0]):
+        if _is_balanced(formula[0]) and draws_only(formula[0]):
             parts += [_escaped(line[at : formula.start()]), formula[0]]
             at = formula.end()
     return "".join((*parts, _escaped(line[at:])))

@@ -132,6 +132,12 @@ _NAME = re.compile(r"(?<![\\\w])(\\[A-Za-z]+)(?:/|( )(?=\\))")
 _FRACTIONS = words("frac tfrac dfrac nicefrac")
 
 
+def draws_only(formula: str) -> bool:
+    """Whether a formula has nothing but macros that draw a sign or set a font, so that TeX may be given it: another could read a file."""
+    drawing = _contexts(True)[2] - {"href", "footnote"}
+    return all(name in drawing for name in re.findall(r"\\([A-Za-z@]+)", formula)) and not re.search(r"(?<!\\)[%#]|\^\^", formula)
+
+
 def _latex(latex: str, *, math: bool) -> str:
     """Renders macros, accents and groups; a `%` must be out of the way, for it would start a comment."""
     from pylatexenc import latex2text, latexwalker

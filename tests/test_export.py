@@ -229,6 +229,26 @@ def test_a_title_cannot_break_out_of_its_field(title: str) -> None:
     assert [list(e.fields) for e in data.entries.values()] == [["title", "year"], ["title"]]
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "\\input{/etc/passwd}",
+        "\\write18{id}",
+        "\\csname input\\endcsname x",
+        "\\def\\x{y}",
+        "\\catcode`a=0",
+        "\\href{http://a}{b}",
+        "100%",
+        "a #1 b",
+        "^^5cinput{x}",
+    ],
+)
+def test_a_title_tells_tex_to_do_more_than_draw(formula: str) -> None:
+    told = titled(f"A ${formula}$ title of $x^2$")
+    assert not re.search(r"\\(?!text|[&%$#_])|(?<!\\)[%#]|\^\^", told.replace("$x^2$", ""))
+    assert "$x^2$" in told
+
+
 @settings(max_examples=200, deadline=None)
 @given(title=st.text(alphabet='aZ {}$\\%#&_^~@",=-\n1é', max_size=30), author=st.text(alphabet='aZ {}$\\%,@"é', max_size=20))
 def test_no_title_or_name_breaks_the_entry_after_it(title: str, author: str) -> None:
