@@ -53,7 +53,7 @@ class Paper:
     def label(self) -> str:
         """A short name for a citation: "Huang et al., ICML 2024"."""
         # "Doe, Jane" puts the surname first, "Jane Doe" last.
-        surnames = [a.partition(",")[0].strip() if "," in a else a.split()[-1] for a in self.authors if a.strip(" ,")]
+        surnames = [a.partition(",")[0].strip() if "," in a else a.split()[-1] for a in self.authors if a.replace(",", " ").split()]
         who = "" if not surnames else surnames[0] if len(surnames) == 1 else " and ".join(surnames) if len(surnames) == 2 else f"{surnames[0]} et al."
         where = " ".join(str(x) for x in (self.venue, self.year) if x)
         return ", ".join(x for x in (who or f"{self.origins[0].file} {self.origins[0].position}", where) if x)

@@ -385,3 +385,9 @@ def test_an_answer_kept_before_sentences_had_words_of_their_own_is_lost(assistan
 def test_something_that_is_no_answer_is_a_traceback(given: object) -> None:
     with pytest.raises(InputError):
         answer_from(given, {})
+
+
+@pytest.mark.parametrize("author", ["\t", " , ", ",\t,", "\n", "", "\u3000", "\u2028 ,"])
+def test_an_author_without_a_letter_names_a_paper_or_ends_the_answer(author: str) -> None:
+    assert make_paper(authors=(author, "Jane Doe"), venue="ICML", year=2024).label == "Doe, ICML 2024"
+    assert make_paper(authors=(author,), venue="ICML", year=2024).label == "some.txt 1, ICML 2024"
