@@ -124,14 +124,15 @@ def entails(claim: str, text: str, finder: EvidenceFinder, title: str = "") -> f
 
 
 def quoted(claim: str, text: str, title: str = "") -> bool:
-    """Whether a claim is one or more whole sentences of a text word for word, with or without the title before it.
+    """Whether a claim is made of whole sentences of a text, and its title, word for word.
 
     A part of a sentence may say the opposite of the whole ("it is not known if …"), so it is judged like any other claim.
     """
-    said, head = _bare(claim), _bare(title)
-    said = said.removeprefix(f"{head} ") if head else said
-    told = [_bare(text[start:end]) for start, end in sentence_spans(text)]
-    return bool(said) and any(said == " ".join(told[first:end]) for first in range(len(told)) for end in range(first + 1, len(told) + 1))
+    rest = f"{_bare(claim)} "
+    whole = sorted((f"{said} " for said in {_bare(title), *(_bare(text[start:end]) for start, end in sentence_spans(text))} if said), key=len, reverse=True)
+    while found := next((said for said in whole if rest.startswith(said)), None):
+        rest = rest.removeprefix(found)
+    return not rest and rest != f"{_bare(claim)} "
 
 
 def examine(claim: str, text: str, finder: EvidenceFinder, title: str = "") -> tuple[dict[str, float], list[Fault]]:

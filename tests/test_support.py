@@ -106,7 +106,8 @@ def test_part_of_a_sentence_or_nothing_counts_as_quoted() -> None:
         assert quoted(f"A Title: {said}", TEXT, "A title")
     assert not quoted("Memory by 3.7 times", TEXT)
     assert not quoted(whole[0].split(" ", 1)[1], TEXT)
-    assert not quoted(f"{whole[0]} {whole[2]}", TEXT)
+    assert quoted(f"{whole[0]} {whole[2]}", TEXT), "as under a title that stands in the text"
+    assert not quoted(f"{whole[0]} {whole[2]} by far", TEXT)
     assert not quoted("", TEXT)
     assert not quoted("...", TEXT)
 
