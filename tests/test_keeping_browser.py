@@ -149,8 +149,9 @@ def test_a_conversation_that_is_opened_while_another_is_answered_loses_its_answe
     conversations(page).filter(has_text=FACT).click()
     questions(page).to_have_text(said(FACT, LIST))
     assert llm.chats[-1].disconnected.wait(30), "the language model goes on writing for nobody"
+    asked(page, FOLLOW_UP)
     page.reload()
-    questions(page).to_have_text(said(FACT, LIST))
+    questions(page).to_have_text(said(FACT, LIST, FOLLOW_UP))
     conversations(page).filter(has_text="How does LESS work?").click()
     questions(page).to_have_text(said("How does LESS work?"))
 

@@ -6,11 +6,12 @@ and a content security policy has the browser refuse the rest.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -44,8 +45,8 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
     """The page. Launch it with `launch`, which brings its looks and keeps it to this host."""
     streams = streams or Streams()
     papers = assistant.papers()
-    #: The last question of each open page.
-    under_way: dict[str | None, Cancel] = {}
+    #: The last question of each open page, and whether it is over.
+    under_way: dict[str | None, tuple[Cancel, asyncio.Event]] = {}
     page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True)
     with page:
         chat = gr.State(Chat())
@@ -113,15 +114,21 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
                 asking = Asking(str(wanted["question"]), **how)
             else:
                 asking, box = typed(question, state.turns, state.edited, **how), ""
-            cancel = under_way[request.session_hash] = Cancel()
-            async with aclosing(handlers.ask(assistant, streams, asking, state, cancel, box)) as views:
-                async for view in views:
-                    yield _updates(replace(view, row=row))
-                    row = None
+            cancel, over = under_way[request.session_hash] = Cancel(), asyncio.Event()
+            try:
+                async with aclosing(handlers.ask(assistant, streams, asking, state, cancel, box)) as views:
+                    async for view in views:
+                        yield _updates(replace(view, row=row))
+                        row = None
+            finally:
+                over.set()
 
-        def leave(request: gr.Request) -> None:
+        async def leave(request: gr.Request) -> None:
+            """Ends what is being asked, if anything, and waits until it changes the page no more."""
             # Gradio itself notices a closed tab only at the question's next event, and a silent model gives none.
-            under_way.pop(request.session_hash, Cancel()).cancel()
+            if running := under_way.pop(request.session_hash, None):
+                running[0].cancel()
+                await running[1].wait()
 
         def select(state: Chat, event: gr.EventData) -> list[Any]:
             return _updates(handlers.select(state, _data(event)))
@@ -133,13 +140,21 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
         new.click(None, cancels=asked).then(lambda: _updates(replace(handlers.forget(), row=options.UNSET)), None, parts, **quiet)
         log.select(select, chat, parts, **quiet)
         page.unload(leave)
-        _keep(assistant, chat, past, parts, asked, quiet)
+        _keep(assistant, chat, past, parts, asked, leave, quiet)
         programs.serve(assistant, streams)
     return page
 
 
-def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any], asked: Any, quiet: dict[str, Any]) -> None:
-    """Wires what is done with answers afterwards; what an event carries comes from a browser."""
+def _keep(
+    assistant: Assistant,
+    chat: gr.State,
+    past: gr.HTML,
+    parts: list[Any],
+    asked: Any,
+    leave: Callable[[gr.Request], Awaitable[None]],
+    quiet: dict[str, Any],
+) -> None:
+    """Wires what is done with answers afterwards; what an event carries comes from a browser. `leave` ends what is being asked."""
 
     def take(state: Chat, event: gr.EventData) -> Any:
         try:
@@ -154,7 +169,8 @@ def _keep(assistant: Assistant, chat: gr.State, past: gr.HTML, parts: list[Any],
             return keeping.message(told=str(error))
         return keeping.message(told="Kept on this server, with the question and the answer. Thank you.")
 
-    def reopen(state: Chat, event: gr.EventData) -> list[Any]:
+    async def reopen(state: Chat, request: gr.Request, event: gr.EventData) -> list[Any]:
+        await leave(request)  # else its last change could put the conversation that was left in the place of this one
         try:
             return [*_updates(keeping.reopened(assistant, _data(event).get("answers"), _data(event).get("id"))), gr.skip()]
         except AskError:

@@ -88,6 +88,7 @@ function keep(id, turn, answer) {
   if (!open || (!known && turn === 0)) open = kept;
   if (turn > kept.answers.length || JSON.stringify(kept.answers[turn]) === JSON.stringify(answer)) return;
   kept.answers.splice(turn, Infinity, answer);
+  kept.votes = Object(kept.votes);
   delete kept.votes[turn];
   save(kept);
 }
