@@ -8,12 +8,13 @@ references make no claim and are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rag.markup import plain
 from rag.sentences import sentence_spans
-from rag.unclaimed import declines, heads_references, is_frame
+from rag.unclaimed import beside_declining, declines, heads_references, is_frame, turns
 
 _BASE, _MAX = 0xE100, 0x7FF
 _CHAR = f"[{chr(_BASE)}-{chr(_BASE + _MAX)}]"
@@ -90,7 +91,9 @@ def parse(text: str) -> list[Claim]:
         cited = tuple(dict.fromkeys(ord(c) - _BASE for c in _MARK.findall(piece)))
         words = _words(piece)
         if re.search(r"\w", words):
-            if not is_frame(words) or (cited and words.endswith(":")) or declines(words):
+            if cited and (clauses := beside_declining(words)):
+                claims += [Claim(clause, () if declines(clause) else cited) for clause in clauses]
+            elif not is_frame(words) or (cited and words.endswith(":")) or declines(words):
                 claims.append(Claim(words, cited))
         elif cited and claims:
             last = claims.pop()
@@ -138,17 +141,18 @@ def _marked(text: str) -> str:
 
 def _pieces(marked: str) -> Iterator[str]:
     """The sentences of a marked text: of each line, without the lines that only give it a shape."""
-    lines, references = marked.splitlines(), False
+    lines, references, heads = marked.splitlines(), False, list[str]()
     for line, following in zip(lines, [*lines[1:], ""], strict=False):
         said, bare = _MARK.sub("", line), line.strip()
         references = heads_references(said) or (references and (not bare or bool(re.match(rf"(?:[-*•]|\d+[.)]|{_CHAR})", bare))))
-        shape = _FENCE.match(line) or _TABLE_RULE.match(line) or (_TABLE_RULE.match(following) and "|" in line) or (said == line and _HEADING.match(line))
-        if references or shape:
+        if _TABLE_RULE.match(following) and "|" in line:
+            heads = _cells(said)
+            continue
+        if references or _FENCE.match(line) or _TABLE_RULE.match(line) or (said == line and _HEADING.match(line) and not turns(line)):
             continue
         line = re.sub(r"^\s*#{1,6}\s+", "", line)
         if bare.startswith("|") and bare.endswith("|"):
-            cells = [c for cell in bare.strip("|").split("|") if (c := cell.strip())]
-            yield f"{cells[0]}: {', '.join(cells[1:])}" if len(cells) > 1 else "".join(cells)
+            yield _row(_cells(bare), heads)
             continue
         spans = sentence_spans(line)
         while spans:
@@ -156,6 +160,19 @@ def _pieces(marked: str) -> Iterator[str]:
             last = next((n for n, (_, end) in enumerate(spans, start=1) if _is_closed(line[spans[0][0] : end])), 1)
             yield line[spans[0][0] : spans[last - 1][1]]
             del spans[:last]
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a row of a table."""
+    return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _row(cells: Sequence[str], heads: Sequence[str]) -> str:
+    """A row as a sentence: what a column is called is part of what its cells say, unless they only cite."""
+    named = [("", cells[0]), *zip_longest(heads[1:] if len(heads) == len(cells) else (), cells[1:], fillvalue="")]
+    said = [f"{head} {cell}".strip() for head, cell in named if re.search(r"\w", _MARK.sub("", cell))]
+    cited = " ".join(cell for cell in cells if not re.search(r"\w", _MARK.sub("", cell)))
+    return f"{said[0]}: {', '.join(said[1:])} {cited}" if len(said) > 1 else f"{''.join(said)} {cited}"
 
 
 def _is_closed(piece: str) -> bool:

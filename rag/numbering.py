@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,10 @@ from rag.records import Hit, Quote, Repairs, Sentence, Source
 
 if TYPE_CHECKING:
     from rag.citations import Finding
+
+
+#: Of more numbers of nothing than these, a notice names the first and the last.
+MOST_LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,9 @@ class Sheet:
 
     def add(self, finding: Finding) -> Sentence | None:
         """The next sentence; nothing where it is left out, as is one that was said before, unless a further paper bears it out."""
-        for n in finding.unknown:
-            self._note("set_aside", f"The answer cited [{n}], but only {self._given} abstract{' was' if self._given == 1 else 's were'} given.")
+        if finding.unknown:
+            told = f"The answer cited {_listed(finding.unknown)}, but only {self._given} abstract{' was' if self._given == 1 else 's were'} given."
+            self._note("set_aside", told, len(finding.unknown))
         if finding.cleaned:
             self._note("set_aside", "An address that none of the abstracts holds was taken out of the answer.")
         if self._strict and finding.support != "supported":
@@ -76,8 +82,8 @@ class Sheet:
             self._notices[f"{told} left out."] = None
         return Checked(tuple(self._sentences), self._numbering.sources(), tuple(self._notices), Repairs(**self._counts))
 
-    def _note(self, count: str, told: str) -> None:
-        self._counts[count] += 1
+    def _note(self, count: str, told: str, times: int = 1) -> None:
+        self._counts[count] += times
         self._notices[told] = None
 
 
@@ -100,6 +106,14 @@ class Numbering:
     def sources(self) -> tuple[Source, ...]:
         """The sources in order of their numbers."""
         return tuple(Source(n, h.paper, tuple(sorted(self._quotes[h.paper.id], key=lambda q: q.start)), h.score) for n, h in enumerate(self._hits, start=1))
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers as they are cited, the middle of many left out."""
+    told = [f"[{n}]" for n in sorted(numbers)]
+    if len(told) > MOST_LISTED:
+        return f"{told[0]} and {len(told) - 1} more up to {told[-1]}"
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
 def _short(text: str) -> str:

@@ -85,6 +85,9 @@ _DECLINES = tuple(
     )
 )
 _PHRASE = " ".join(tokens(CANNOT_ANSWER))
+#: Where a clause beside another begins: "…, but X", and in "While …, X" the first comma.
+_JOINT = re.compile(r"(?:;|,?\s+(?:but|while|whereas|although|though|yet)\b|,\s+however\b),?\s+", re.IGNORECASE)
+_OPENS_CLAUSE, _JOINT_AFTER = re.compile(r"\W*(?:while|whereas|although|though|even though)\b", re.IGNORECASE), re.compile(r",\s+")
 _TURNS = re.compile(
     r"\b(?:no|not|never|none|neither|nor|without|except|excluding|unlike|false|untrue|wrong|incorrect|myths?|fail(?:s|ed|ing)?|lacks?|cannot|unrelated|irrelevant"
     r"|contrary|opposite|instead of|rather than|other than|un(?:able|likely|supported|proven))\b|n['’]t\b",
@@ -92,13 +95,15 @@ _TURNS = re.compile(
 )
 
 
-def is_frame(text: str) -> bool:
-    """Whether a sentence without its markers says nothing of any paper: it introduces what follows, or has no word of its own.
+def turns(text: str) -> bool:
+    """Whether a heading or an introduction turns round what stands below it ("The following papers do not fit:"), which would say the opposite without it."""
+    return bool(_TURNS.search(text))
 
-    What turns round the lines below it ("The following papers do not fit:") is none: without it they would say the opposite.
-    """
+
+def is_frame(text: str) -> bool:
+    """Whether a sentence without its markers says nothing of any paper: it introduces what follows and does not turn it round, or has no word of its own."""
     if text.rstrip(" *_").endswith((":", "：")):
-        return not _TURNS.search(text)
+        return not turns(text)
     return not any(t not in STOPWORDS and t not in _OF_THE_ANSWER for t in tokens(text))
 
 
@@ -116,6 +121,15 @@ def heads_references(text: str) -> bool:
 def is_phrase(text: str) -> bool:
     """Whether a sentence is the phrase that the prompt gives for what the abstracts do not answer."""
     return _PHRASE in " ".join(tokens(text))
+
+
+def beside_declining(text: str) -> tuple[str, str] | None:
+    """The clause of a sentence that declines and the clause beside it that does not, in their order; nothing where there are no two such clauses."""
+    at = _JOINT_AFTER.search(text) if _OPENS_CLAUSE.match(text) else _JOINT.search(text)
+    if at is None:
+        return None
+    first, second = text[: at.start()], text[at.end() :]
+    return (first, second[:1].upper() + second[1:]) if declines(first) is not declines(second) else None
 
 
 def declines(text: str) -> bool:

@@ -93,6 +93,8 @@ SHAPES = [
     ("**Fast caches**\nIt is fast [1].", ["It is fast."], "a heading in bold"),
     ("### LESS is fast [1]\n", ["LESS is fast"], "a heading that cites makes a claim"),
     ("**It is fast [1].**", ["It is fast."], "a sentence in bold is no heading"),
+    ("### Not compared\n- LESS is fast [1].", ["Not compared", "LESS is fast."], "a heading that turns round what is below it"),
+    ("**Papers without code**\nIt is fast [1].", ["Papers without code", "It is fast."], "the same in bold"),
     ("Here are three relevant papers:\n1. LESS is fast [1].\n2) DMC is small [2].", ["LESS is fast.", "DMC is small."], "an introduction to a list"),
     ("Sure! Based on the provided abstracts, here is the answer. It is fast [1]. I hope this helps!", ["It is fast."], "courtesies"),
     ("Yes. It is fast [1].", ["It is fast."], "a bare yes"),
@@ -100,7 +102,16 @@ SHAPES = [
     ("It is fast [1].\n\nSources: [1], [2]", ["It is fast."], "a line of numbers"),
     ("It is fast [1].\n\n**References:**\n[1] LESS: a cache, 2024\n- [2] DMC", ["It is fast."], "a list of references"),
     ("References:\n[1] LESS\n\nBut it is slow [2].", ["But it is slow."], "what stands after the references"),
-    ("| Paper | Speed |\n|:--|--:|\n| DMC | 3.7x [1] |\n| LESS | 2x | yes [2] |", ["DMC: 3.7x", "LESS: 2x, yes"], "a table"),
+    (
+        "| Paper | Speed |\n|:--|--:|\n| DMC | 3.7x [1] |\n| LESS | 2x | yes [2] |",
+        ["DMC: Speed 3.7x", "LESS: 2x, yes"],
+        "a table, and a row with a cell too many",
+    ),
+    (
+        "| Paper | Needs no training | Source |\n|--|--|--|\n| DMC | wrong | [1] |\n| LESS | | [2] |",
+        ["DMC: Needs no training wrong", "LESS"],
+        "what a column is called, beside what says something",
+    ),
     ("```text\nIt is fast [1].\n```", ["It is fast."], "a fence: what is in it must be checked too"),
     ('They say "It is fast. It is small." [1] It ends [2].', ['They say "It is fast. It is small."', "It ends."], "stops inside a quotation"),
     ('It is 5" wide [1]. It is fast [2].', ['It is 5" wide.', "It is fast."], "a quotation mark that never closes"),
@@ -109,6 +120,25 @@ SHAPES = [
     ("It is <b>fast</b> [1].<br>It is small [2].", ["It is fast.", "It is small."], "tags"),
     ("> - [x] It is fast [1].", ["It is fast."], "a quoted box to tick"),
 ]
+
+
+BESIDE_DECLINING = [
+    ("While the abstracts do not mention GPUs, BiLLM reaches 8.41 [1].", ["BiLLM reaches 8.41."]),
+    ("Although the number of GPUs is not mentioned in the abstracts, it takes 0.5 hours [1].", ["It takes 0.5 hours."]),
+    ("BiLLM reaches 8.41 [1], but the abstracts do not mention GPUs.", ["BiLLM reaches 8.41"]),
+    ("The abstracts do not mention GPUs; BiLLM reaches 8.41 [1].", ["BiLLM reaches 8.41."]),
+    ("The abstracts do not mention GPUs, hours, but also no clusters.", []),
+    ("The abstracts do not mention GPUs, hours or clusters [1].", []),
+    ("While the abstracts do not mention GPUs, BiLLM reaches 8.41.", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BESIDE_DECLINING)
+def test_a_clause_beside_one_that_declines_is_dropped_with_it(text: str, expected: list[str]) -> None:
+    claims = parse(text)
+    assert [c.text for c in claims if not declines(c.text)] == expected
+    assert any(declines(c.text) for c in claims)
+    assert all(c.numbers == (1,) for c in claims if not declines(c.text))
 
 
 @pytest.mark.parametrize(("text", "expected", "reason"), SHAPES, ids=[r for *_, r in SHAPES])
