@@ -96,6 +96,22 @@ def test_a_wrong_search_is_not_told_in_a_sentence(client: Client, capfd: pytest.
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [({}, "question"), ({"query": FACT}, "query"), ({"question": FACT, "evil": "<b>"}, "evil"), ({"question": FACT, "venue": "x" * 300}, "The argument venue")],
+    ids=["none", "another", "one too many", "too long"],
+)
+def test_a_request_of_the_wrong_shape_is_not_told_in_a_sentence(url: str, capfd: pytest.CaptureFixture[str], arguments: dict[str, str], said: str) -> None:
+    told = httpx.post(f"{url}gradio_api/call/v2/ask", json=arguments)
+    if told.status_code == 200:
+        told = httpx.get(f"{url}gradio_api/call/ask/{told.json()['event_id']}", timeout=60)
+    else:
+        assert told.status_code == 422
+    assert said in told.text
+    assert "/gradio_api/info" in told.text
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 def test_a_fault_of_ours_tells_a_stranger_what_is_inside(client: Client, assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("/home/ada/secret")

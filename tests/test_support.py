@@ -101,15 +101,17 @@ def test_a_quote_is_marked(assistant: Assistant) -> None:
 
 def test_part_of_a_sentence_or_nothing_counts_as_quoted() -> None:
     whole = [TEXT[start:end] for start, end in sentence_spans(TEXT)]
-    for said in (*whole, f"{whole[0]} {whole[1]}", whole[0].upper().rstrip(".")):
-        assert quoted(said, TEXT)
-        assert quoted(f"A Title: {said}", TEXT, "A title")
-    assert not quoted("Memory by 3.7 times", TEXT)
-    assert not quoted(whole[0].split(" ", 1)[1], TEXT)
-    assert quoted(f"{whole[0]} {whole[2]}", TEXT), "as under a title that stands in the text"
-    assert not quoted(f"{whole[0]} {whole[2]} by far", TEXT)
-    assert not quoted("", TEXT)
-    assert not quoted("...", TEXT)
+    for said in (*whole, f"{whole[0]} {whole[1]}", f"{whole[0]} {whole[2]}", whole[0].upper().rstrip(".")):
+        assert quoted(said, whole)
+        assert quoted(f"A Title: {said}", whole, "A title")
+        assert quoted(f"A Title: {said}", ["A title", *whole]), "as where a text opens with it"
+        assert not quoted(f"{said} By far.", whole)
+    assert not quoted("Memory by 3.7 times", whole)
+    assert not quoted(whole[0].split(" ", 1)[1], whole)
+    assert not quoted(f"{whole[0]} {whole[2]} by far", whole)
+    assert not quoted("", whole)
+    assert not quoted("...", whole)
+    assert not quoted("", [])
 
 
 def test_sentences_of_an_abstract_are_marked_for_a_changed_word(assistant: Assistant) -> None:

@@ -210,7 +210,7 @@ def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: S
         run_history=False,
         enable_monitoring=False,
         mcp_server=False,
-        app_kwargs=beside,
+        app_kwargs=(beside or {}) | {"exception_handlers": {TypeError: programs.refused}},
         auth=list(logins) or None,
         ssr_mode=False,
     )

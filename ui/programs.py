@@ -18,6 +18,8 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import gradio as gr
+from fastapi import Request
+from fastapi.responses import JSONResponse
 from gradio.events import api
 from pydantic import Field, ValidationError, validate_call
 
@@ -29,6 +31,8 @@ from ui.streaming import Streams
 logger = logging.getLogger(__name__)
 
 Mode = Literal["auto", "extractive", "llm"]
+#: Characters of a venue or an author; the longest name of the seeds has 34.
+MOST_NAME = 200
 REFUSAL = partial(gr.Error, print_exception=False)
 #: What is said of a fault of ours; the log has the rest.
 FAULT = "Something went wrong that should not have. The server's log says more."
@@ -83,9 +87,9 @@ def answering(
     streams: Streams,
     *,
     question: str,
-    venue: str | None,
+    venue: Annotated[str, Field(max_length=MOST_NAME)] | None,
     year: Annotated[int, Field(ge=1900, le=2100)] | None,
-    author: str | None,
+    author: Annotated[str, Field(max_length=MOST_NAME)] | None,
     whole: bool,
     mode: Mode | None,
     sources: Annotated[int, Field(ge=1, le=50)] | None,
@@ -119,6 +123,14 @@ def event_object(event: Event) -> dict[str, Any]:
             return {"event": "checked", "text": sentence.text, "citations": list(sentence.citations), "support": sentence.support}
         case Answer():
             return answer_object(event)
+
+
+async def refused(request: Request, error: Exception) -> JSONResponse:
+    """What a program is told that leaves an argument out or names one that is not there; Gradio raises it before the question begins."""
+    if "/call/" not in request.url.path:
+        raise error
+    wrong = UsageError(str(error).partition(". ")[0].rstrip(".") + ".", "See /gradio_api/info for the arguments.")
+    return JSONResponse({"detail": str(wrong)}, 422)
 
 
 def clean(error: Exception) -> str:
