@@ -281,6 +281,27 @@ def test_a_full_storage_loses_the_answer_just_given(visit: Callable[..., Page], 
     assert sum(sizes) < 2_100_000
     assert page.evaluate(f"'{PREFIX}39' in localStorage"), "the newest went before the oldest"
     assert not page.evaluate(f"'{PREFIX}0' in localStorage")
+    expect(page.locator("#said")).to_contain_text("There is room for no more: the oldest")
+
+
+def test_a_reload_loses_what_is_typed_and_what_is_suggested(visit: Callable[..., Page], url: str) -> None:
+    page = visit(url)
+    asked(page, FACT)
+    offered = page.locator("#following button")
+    expect(offered.first).to_be_visible()
+    words = offered.all_inner_texts()
+    page.get_by_label("Question").fill(LIST)
+    page.reload()
+    expect(page.get_by_label("Question")).to_have_value(LIST)
+    expect(offered).to_have_text(words)
+    asked(page, FOLLOW_UP)
+    page.reload()
+    questions(page).to_have_text(said(FACT, FOLLOW_UP))
+    expect(page.get_by_label("Question")).to_have_value("")
+    page.locator("#new").click()
+    expect(offered).to_have_count(0)
+    conversations(page).filter(has_text=FACT).click()
+    expect(offered.first).to_be_visible()
 
 
 @pytest.mark.parametrize(("form", "ending"), [("Markdown", "md"), ("BibTeX", "bib"), ("JSON", "json")])

@@ -135,12 +135,13 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
 
         # One event for every way to ask, so that a page asks one question at a time.
         asked = gr.on([box.submit, ask.click, log.submit], run, [box, chat, *controls], parts, **running)
-        asked.then(lambda state: handlers.suggest(assistant, state).markup, chat, more, concurrency_limit=SUGGESTING, **quiet)
         stop.click(None, cancels=asked).then(lambda state: _updates(handlers.stop(state)), chat, parts, **quiet)
         new.click(None, cancels=asked).then(lambda: _updates(replace(handlers.forget(), row=options.UNSET)), None, parts, **quiet)
         log.select(select, chat, parts, **quiet)
         page.unload(leave)
-        _keep(assistant, chat, past, parts, asked, leave, quiet)
+        reopened = _keep(assistant, chat, past, parts, asked, leave, quiet)
+        for shown in (asked, reopened):
+            shown.then(lambda state: handlers.suggest(assistant, state).markup, chat, more, concurrency_limit=SUGGESTING, **quiet)
         programs.serve(assistant, streams)
     return page
 
@@ -153,8 +154,11 @@ def _keep(
     asked: Any,
     leave: Callable[[gr.Request], Awaitable[None]],
     quiet: dict[str, Any],
-) -> None:
-    """Wires what is done with answers afterwards; what an event carries comes from a browser. `leave` ends what is being asked."""
+) -> Any:
+    """Wires what is done with answers afterwards; what an event carries comes from a browser. Returns the event of a conversation that was opened.
+
+    `leave` ends what is being asked.
+    """
 
     def take(state: Chat, event: gr.EventData) -> Any:
         try:
@@ -181,7 +185,7 @@ def _keep(
     every: dict[str, Any] = quiet | {"trigger_mode": "multiple"}  # a thumb and its word follow each other faster than the first is kept
     past.download(take, chat, past, **every)
     past.like(judge, chat, past, **every)
-    past.select(reopen, chat, [*parts, past], cancels=asked, **every)
+    return past.select(reopen, chat, [*parts, past], cancels=asked, **every)
 
 
 def launch(page: gr.Blocks, host: str, port: int, share: bool = False, logins: Sequence[tuple[str, str]] = (), beside: dict[str, Any] | None = None) -> str:

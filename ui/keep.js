@@ -2,6 +2,7 @@
 // Each conversation is one entry of localStorage, so that two tabs do not overwrite each other's. Its text is only ever set as text.
 const PREFIX = "ask-abstracts:1:";
 const OPEN = "ask-abstracts:open";
+const TYPED = "ask-abstracts:typed";
 const MOST = 50;             // conversations; a list longer than this is not read
 const MOST_ANSWERS = 200;    // of one that is opened again, the newest
 const MOST_CHARS = 2000000;  // of all together; browsers hold five million
@@ -26,6 +27,7 @@ function save(kept) {
   kept.changed = Date.now();
   const text = JSON.stringify(kept);
   const others = conversations().filter((one) => one.id !== kept.id);
+  const before = others.length;
   let size = text.length + others.reduce((sum, one) => sum + JSON.stringify(one).length, 0);
   const drop = () => {
     const oldest = others.pop();
@@ -39,6 +41,8 @@ function save(kept) {
     }
     if (open) session.setItem(OPEN, open.id);
   });
+  const gone = before - others.length;
+  if (gone) say(`There is room for no more: the oldest ${gone === 1 ? "conversation" : `${gone} conversations`} of this browser went.`);
 }
 
 function forget(id) {
@@ -192,10 +196,14 @@ watch("value", () => {
   press();
 });
 
-// What this tab showed before it was loaded again comes back, once the page is there to show it.
+// What this tab showed before it was loaded again comes back, and what was typed and not asked, once the page is there to show it.
+const typing = () => document.querySelector("#question textarea");
+addEventListener("pagehide", () => storage((_, session) => session.setItem(TYPED, typing()?.value ?? "")));
 (function begin() {
   const log = document.querySelector("#log");
-  if (!log) { requestAnimationFrame(begin); return; }
+  if (!log || !typing()) { requestAnimationFrame(begin); return; }
+  typing().value = storage((_, session) => session.getItem(TYPED)) ?? "";
+  typing().dispatchEvent(new Event("input", { bubbles: true }));
   new MutationObserver(press).observe(log, { childList: true, subtree: true });
   const before = storage((_, session) => session.getItem(OPEN));
   if (before) reopen(before);

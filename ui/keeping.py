@@ -82,7 +82,7 @@ def reopened(assistant: Assistant, answers: object, conversation: object) -> Vie
     asked = tuple(Asking(answer.question, turns[:n], answer=answer) for n, answer in enumerate(given))
     log = join(part for n, asking in enumerate(asked) for part in _shown(asking, given[n], n))
     chat = Chat(turns=turns, answers=given, asked=asked, log=log, id=conversation)
-    return View(chat, log=log, status=render.done(given[-1]), draft=join(()), sources=render.sources(given[-1], len(given) - 1), box="")
+    return View(chat, log=log, status=render.done(given[-1]), draft=join(()), sources=render.sources(given[-1], len(given) - 1), following=join(()), box="")
 
 
 def _shown(asking: Asking, given: Answer, n: int) -> tuple[Html, ...]:
