@@ -164,6 +164,8 @@ class Search:
             if not found_.exact:
                 return
             found.judgement = replace(found.judgement, outcome="answered", hedged=True)
+        elif found_.partial:
+            found.judgement = replace(found.judgement, hedged=True)
         found.hits = on_topic(found_, self._finder) or found.hits[:1]
 
     def _as_everywhere(self, found: Found, reading: Reading) -> None:

@@ -34,6 +34,8 @@ COMPARED = 60
 #: Precision and recall on dev at 0.66, here and 0.7: 0.94 0.96, 0.97 0.93, 0.97 0.93; on test 0.89 0.88, 0.91 0.88, 0.92 0.83 (`eval.tuning lists`).
 ON_TOPIC_FROM = 0.68
 _SHARES = 3
+#: Of a topic of so few telling words, the best paper surely holds this share, by rarity, together; of more it may say some in other words.
+FEW, SURE_FROM = 3, 0.6
 #: Words of a question for papers that say nothing of their topic. Precision on dev is 0.93 with these left out of the words, 0.87 with them.
 _SAYS_LITTLE = (
     "use propose study explain improve introduce develop present report result test experiment run evaluate appear play role work method approach new novel "
@@ -50,17 +52,23 @@ _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\w*")
 class Candidates:
     """Papers that have the names and set phrases of a topic, best first, each with the share of the telling words that it holds together.
 
-    `rest` is the topic without its set phrases, empty where nothing else is left of it.
+    `rest` is the topic without its set phrases, empty where nothing else is left of it; `telling` are its stems that tell it.
     """
 
     rest: str
     hits: tuple[Hit, ...]
     covered: tuple[float, ...]
+    telling: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
         """Whether all telling words stand in one sentence, or the title, of one paper."""
         return any(c > 0.999 for c in self.covered)
+
+    @property
+    def partial(self) -> bool:
+        """Whether a topic of few words is met in part at best: "watermark audio", among papers that watermark text."""
+        return len(self.telling) <= FEW and max(self.covered, default=0.0) < SURE_FROM
 
 
 def candidates(topic: str, hits: Sequence[Hit], finder: EvidenceFinder) -> Candidates:
@@ -79,7 +87,7 @@ def candidates(topic: str, hits: Sequence[Hit], finder: EvidenceFinder) -> Candi
     forms = [_forms(n, kept) for n in named(rest)]
     asked = [f for f in forms if any(_holds(h.paper, f) for h in kept)]
     kept = [h for h in kept if not asked or any(_holds(h.paper, f) for f in asked)]
-    return Candidates(rest, tuple(kept), tuple(_covered(wanted, h.paper, finder) for h in kept))
+    return Candidates(rest, tuple(kept), tuple(_covered(wanted, h.paper, finder) for h in kept), tuple(wanted))
 
 
 def on_topic(found: Candidates, finder: EvidenceFinder) -> list[Hit]:

@@ -337,3 +337,22 @@ def test_a_question_of_hundreds_of_names_searches_every_abstract_for_each(assist
     monkeypatch.setattr(topics.re, "finditer", lambda pattern, text, *rest: sought.append(text) or finditer(pattern, text, *rest))
     assistant.ask("Which papers use " + ", ".join(f"Zq{n}Xv" for n in range(300)) + " or KV?")
     assert len(sought) < 300
+
+
+@pytest.mark.parametrize(
+    ("question", "hedged"),
+    [
+        ("Which papers watermark audio?", True),
+        ("List papers on protein folding", True),
+        ("Which papers compress audio?", True),
+        ("Which papers are about federated learning?", False),
+        ("Which papers are about adversarial attacks?", False),
+        ("List papers on speech recognition", False),
+        ("Which papers are about diffusion?", False),
+    ],
+)
+def test_a_list_is_sure_of_a_topic_that_no_abstract_here_has_whole(assistant: Assistant, question: str, hedged: bool) -> None:
+    answer = assistant.ask(question)
+    assert answer.outcome == "answered"
+    assert answer.hedged is hedged
+    assert ("may be about this" in answer.lead) is hedged
