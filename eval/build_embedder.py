@@ -116,14 +116,13 @@ class Graph:
         return self.normalised(self.node("Add", [outer, x], f"{name}.sum"), f"{name}.output.LayerNorm", output)
 
 
-def model_bytes(weights: dict[str, Floats], name: str = "all-MiniLM-L6-v2", head: tuple[Floats, Floats] | None = None) -> bytes:
+def model_bytes(graph: Graph, name: str = "all-MiniLM-L6-v2", head: tuple[Floats, Floats] | None = None) -> bytes:
     """The ONNX file: input_ids (1, tokens) int64 to token_vectors (1, tokens, 384) float32, for 1 to 512 tokens.
 
     With a head, a weight (1, 384) and a bias (1,), to logit (1, 1, 1) instead: what the head makes of the first token's vector.
     """
     from onnx import TensorProto, checker, helper
 
-    graph = Graph(weights)
     x = graph.embedding("input_ids")
     for n in range(LAYERS):
         x = graph.layer(x, f"encoder.layer.{n}", "token_vectors" if n == LAYERS - 1 else f"layer.{n}")
@@ -189,7 +188,7 @@ def main() -> None:
     if given.record:
         np.save(given.record, reference(weights, tokenizer, seed_abstracts()))
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, content in (("model.onnx", model_bytes(weights)), ("tokenizer.json", tokenizer)):
+    for name, content in (("model.onnx", model_bytes(Graph(weights))), ("tokenizer.json", tokenizer)):
         (given.out / name).write_bytes(content)
         print(f"{hashlib.sha256(content).hexdigest()}  {name}  {len(content):,} bytes")  # noqa: T201  # a script's output
 

