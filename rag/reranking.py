@@ -20,7 +20,9 @@ Tried and left out: weights of words all alike (SciTLDR 0.835 against 0.840 with
 sentence's words alone (0.830); vectors of word pieces without context, which cost no storage (0.835); a projection learnt on 1,900 summaries (0.839);
 32 axes (0.833); linear weights learnt on gold questions (0.837); the title in BM25 two to five times (0.002 better here, no better on gold); acronyms
 expanded from "(ABC)", compounds joined and split, character n-grams in BM25 (each within 0.001); the share of title words that a question holds (worse
-on paraphrases by 0.02 to 0.04); pooling by rarity (names worse).
+on paraphrases by 0.02 to 0.04); pooling by rarity (names worse); a model that reads the question and three sentences together, as
+`rag/entailment.py` does, trained on 7,092 questions of `eval/gold/others` beside their own abstract and two near ones, over the first five papers: the
+right one first for 0.856 of 381 gold questions instead of 0.837 (paraphrases 0.61, 0.56) for some 80 ms.
 """
 
 from __future__ import annotations
