@@ -13,10 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from eval import claims
 from eval.gold import load
 from eval.page_speed import measure
 from eval.token_delay import delays_ms
 from rag.assistant import SEEDS, Assistant, plain
+from rag.citations import examine
+from rag.markers import Claim
 from rag.settings import Settings
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -34,12 +37,14 @@ def main() -> None:
         assistant = Assistant(Settings.load(home=home, mode="extractive"))
         assistant.prepare()
         retrieval = _retrieval_ms(assistant)
+        checking = _checking_ms(assistant)
         whole, ratio, peak = _whole_ask(home)
         delays = delays_ms([str(Path(sys.executable).with_name("ask")), QUESTION], _environment(home))
         page = measure(_environment(home))
     rows = [
         ("A whole `ask` on a warm index, over importing chromadb, llama_index.core and onnxruntime", f"{ratio:.2f} ({whole:.2f} s)", "1.5"),
         ("Retrieval, warm: median and 95th percentile", _spread(retrieval), "40 ms"),
+        ("Checking a sentence of a language model, processor time: median and 95th percentile", _spread(checking), "60 ms"),
         ("Peak memory of a whole `ask`", f"{peak:.0f} MB", "700 MB"),
         ("A token of a language model from the client to the terminal: first, median and 95th percentile", f"{delays[0]:.0f} ms, {_spread(delays)}", "30 ms"),
         ("The same to the page", f"{page.delays_ms[0]:.0f} ms, {_spread(page.delays_ms)}", "100 ms"),
@@ -81,6 +86,22 @@ def _retrieval_ms(assistant: Assistant) -> list[float]:
     questions = [i.question for i in load() if i.style == "named"]
     assistant.search(questions[0])
     return [_seconds(lambda q=q: assistant.search(q)) * 1000 for q in questions[1:]]  # type: ignore[misc]
+
+
+def _checking_ms(assistant: Assistant) -> list[float]:
+    """Milliseconds of processor time of checking a fourth of the labelled claims among eight papers that were read: cited rightly, wrongly and not at all."""
+    papers = {(o.file, o.position): p.id for p in assistant.papers() for o in p.origins}
+    taken = []
+    for claim, paper in [(c, papers[c.paper]) for c in claims.find() if c.paper][::4]:
+        hits = assistant.search(claim.claim, 8)
+        for hit in hits:
+            assistant.finder.passages(hit.paper.text)
+        right = next((n for n, hit in enumerate(hits, start=1) if hit.paper.id == paper), 1)
+        for cited in ((right,), (right % len(hits) + 1,), ()):
+            began = time.process_time()
+            examine(Claim(claim.claim, cited), hits, assistant.finder)
+            taken.append((time.process_time() - began) * 1000)
+    return taken[1:]  # the first loads the model
 
 
 def _whole_ask(home: Path) -> tuple[float, float, float]:

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from rag.markup import plain
 from rag.sentences import sentence_spans
-from rag.unclaimed import beside_declining, declines, heads_references, is_frame, turns
+from rag.unclaimed import beside_declining, capital, declines, heads_references, is_frame, turns
 
 _BASE, _MAX = 0xE100, 0x7FF
 _CHAR = f"[{chr(_BASE)}-{chr(_BASE + _MAX)}]"
@@ -145,6 +145,8 @@ def _pieces(marked: str) -> Iterator[str]:
     for line, following in zip(lines, [*lines[1:], ""], strict=False):
         said, bare = _MARK.sub("", line), line.strip()
         references = heads_references(said) or (references and (not bare or bool(re.match(rf"(?:[-*•]|\d+[.)]|{_CHAR})", bare))))
+        if "|" not in line:
+            heads = []
         if _TABLE_RULE.match(following) and "|" in line:
             heads = _cells(said)
             continue
@@ -187,8 +189,7 @@ def _words(piece: str) -> str:
     bare = plain(_TAGS.sub(" ", bare))
     bare = re.sub(r"\s+(?=[.,;!?](?:\s|$))", "", bare).lstrip(":;, ")
     said = _VERDICT.sub("", bare)
-    # What now begins the sentence gets its capital, unless it is a name such as "iTransformer".
-    return said[:1].upper() + said[1:] if (_MARK.match(piece) or piece.strip()[:1].isupper()) and said.split(" ")[0].islower() else said
+    return capital(said) if _MARK.match(piece) or piece.strip()[:1].isupper() else said
 
 
 def _mark(inner: str) -> str:

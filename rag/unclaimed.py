@@ -129,7 +129,12 @@ def beside_declining(text: str) -> tuple[str, str] | None:
     if at is None:
         return None
     first, second = text[: at.start()], text[at.end() :]
-    return (first, second[:1].upper() + second[1:]) if declines(first) is not declines(second) else None
+    return (first, capital(second)) if declines(first) is not declines(second) else None
+
+
+def capital(text: str) -> str:
+    """What now begins a sentence gets its capital, unless it is a name such as "iTransformer"."""
+    return text[:1].upper() + text[1:] if text.split(" ")[0].islower() else text
 
 
 def declines(text: str) -> bool:

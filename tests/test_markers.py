@@ -112,6 +112,7 @@ SHAPES = [
         ["DMC: Needs no training wrong", "LESS"],
         "what a column is called, beside what says something",
     ),
+    ("| Paper | Slow |\n|--|--|\n| DMC | no [1] |\n\nThen:\n| LESS | fast [2] |", ["DMC: Slow no", "LESS: fast"], "rows after another table's"),
     ("```text\nIt is fast [1].\n```", ["It is fast."], "a fence: what is in it must be checked too"),
     ('They say "It is fast. It is small." [1] It ends [2].', ['They say "It is fast. It is small."', "It ends."], "stops inside a quotation"),
     ('It is 5" wide [1]. It is fast [2].', ['It is 5" wide.', "It is fast."], "a quotation mark that never closes"),
@@ -130,6 +131,7 @@ BESIDE_DECLINING = [
     ("The abstracts do not mention GPUs, hours, but also no clusters.", []),
     ("The abstracts do not mention GPUs, hours or clusters [1].", []),
     ("While the abstracts do not mention GPUs, BiLLM reaches 8.41.", []),
+    ("The abstracts do not mention GPUs, but iTransformer reaches 8.41 [1].", ["iTransformer reaches 8.41."]),
 ]
 
 

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ SUGGESTING = 1
 LONGEST_QUESTION = 5_000
 #: Seconds between looks at whether the server is still up.
 WATCH_EVERY_S = 0.5
+#: Seconds that an answer which is being left is waited for at most; it ends at its next event, as a rule within milliseconds.
+LEAVING_S = 5.0
 
 HERE = Path(__file__).parent
 #: `unsafe-inline` and `unsafe-eval` are what Gradio's own page needs; the point is that nothing is loaded from or sent to another host.
@@ -128,7 +130,9 @@ def build(assistant: Assistant, streams: Streams | None = None) -> gr.Blocks:
             # Gradio itself notices a closed tab only at the question's next event, and a silent model gives none.
             if running := under_way.pop(request.session_hash, None):
                 running[0].cancel()
-                await running[1].wait()
+                # One that Gradio dropped instead of ending it changes nothing more, and may not be over before it is collected.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(running[1].wait(), LEAVING_S)
 
         def select(state: Chat, event: gr.EventData) -> list[Any]:
             return _updates(handlers.select(state, _data(event)))
