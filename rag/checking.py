@@ -3,8 +3,7 @@
 The stream never waits: `follow` only leaves the text so far where the thread finds it. What is checked early is kept by claim, and the
 whole text is parsed once more at the end, so the result is that of checking it at once, however its pieces came.
 
-Processor time of one sentence, eight papers given and read, 642 sentences of which most are wrong on purpose (true with the right number, a wrong
-one or none): mean 30 ms, 95th percentile 59 ms, of which the entailment model takes about half; 38 and 81 ms on a machine that is busy besides.
+What a sentence costs is a row of `make bench`; about half of it is the entailment model.
 """
 
 from __future__ import annotations
